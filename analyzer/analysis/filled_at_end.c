@@ -13,8 +13,9 @@
 #include "base/amount.h"
 
 #define WORTH_ASKING_BYTES (UINT64_C(16) << 20)
-#define WORTH_PART 4 // of the limit
-#define WHOLE_PART 8 // of the peak: what is missing at the end to as much was freed
+#define WORTH_PART 4                    // of the limit
+#define WHOLE_PART 8                    // of the peak: what is missing at the end to as much was freed
+#define LARGE_BYTES (UINT64_C(1) << 20) // looks list blocks of so many
 
 /* The kernel counted a kill for memory in its cgroup, and it may be the one. */
 static bool
@@ -153,31 +154,44 @@ touch(struct model *model, struct model_process *process, uint64_t bytes, bool i
 	return sum_bytes;
 }
 
-/* It never had more in memory. UINT64_MAX: not known. */
+/*
+ * Lines never had more in memory. The limit does not count pages of libraries that another container read first; the others do. UINT64_MAX:
+ * not known.
+ */
 static uint64_t
-most_resident_bytes(const struct model_process *process, uint64_t logged_bytes)
+most_at_lines(const struct model_process *process, uint64_t logged_bytes)
 {
+	const uint64_t *parts = process->resident->part_bytes;
+	uint64_t own_bytes = parts[KMEM_RESIDENT_OWN];
+	uint64_t beside_bytes = own_bytes + parts[KMEM_RESIDENT_PROGRAM] + parts[KMEM_RESIDENT_STACKS];
 	uint64_t limit_bytes = limit_of(process);
-	uint64_t most = limit_bytes != 0 ? limit_bytes : UINT64_MAX;
+	uint64_t most = limit_bytes != 0 ? amount_less(limit_bytes, own_bytes) : UINT64_MAX;
 
 	if (process->launcher != NULL && process->launcher->max_resident_bytes != 0)
-		most = amount_lesser(most, process->launcher->max_resident_bytes);
-	return logged_bytes != 0 ? amount_lesser(most, logged_bytes) : most;
+		most = amount_lesser(most, amount_less(process->launcher->max_resident_bytes, beside_bytes));
+	return logged_bytes != 0 ? amount_lesser(most, amount_less(logged_bytes, beside_bytes)) : most;
 }
 
-/* Of what a line took after the last look, the part that is untouched if it went on as before. */
+/* Of what a line took after the last look, the part that is untouched if it went on as before; what that look did not know may be. */
 static uint64_t
 likely_untouched(const struct model *model, const struct model_process *process, const struct model_site *site)
 {
 	uint64_t later_bytes = amount_less(site->live_bytes, site->large_bytes);
 
+	// what is shared another process may have written: this one does not see it
 	if (site->process_count != 1 || &model->processes[site->process] != process ||
-	    site->large_resident_bytes > site->large_bytes / 2 || site->large_bytes == 0)
+	    (model->domains[site->domain].id.kind == DOMAIN_SHARED && model->process_count > 1) ||
+	    site->large_resident_bytes > site->large_bytes / 2)
 		return 0;
+	if (site->large_bytes == 0)
+		return site->live_count != 0 && site->live_bytes / site->live_count >= LARGE_BYTES &&
+		               domain_is_host(model->domains[site->domain].id.kind)
+		           ? later_bytes
+		           : 0;
 	return (uint64_t)((double)later_bytes * (1 - (double)site->large_resident_bytes / (double)site->large_bytes));
 }
 
-/* More would be in memory than there ever was: lines that the last look found untouched went on so. */
+/* More would be in memory than there ever was: lines that the last look found untouched went on so, and what it did not know had no room. */
 static void
 leave_untouched(struct model *model, struct model_process *process, uint64_t most_bytes)
 {
@@ -188,13 +202,15 @@ leave_untouched(struct model *model, struct model_process *process, uint64_t mos
 		likely_bytes += likely_untouched(model, process, &model->sites[i]);
 	for (size_t i = 0; likely_bytes != 0 && i < model->site_count; i++) {
 		struct model_site *site = &model->sites[i];
-		uint64_t bytes = (uint64_t)((double)likely_untouched(model, process, site) / (double)likely_bytes *
+		uint64_t later_bytes = likely_untouched(model, process, site);
+		uint64_t bytes = (uint64_t)((double)later_bytes / (double)likely_bytes *
 		                            (double)amount_lesser(beyond_bytes, likely_bytes));
 
 		bytes = amount_lesser(bytes, amount_less(site->live_bytes, site->untouched_bytes));
 		site->untouched_bytes += bytes;
 		model->domains[site->domain].untouched_bytes += bytes;
 		process->untouched_bytes += bytes;
+		process->filled_bytes += amount_less(later_bytes, bytes);
 	}
 }
 
@@ -204,16 +220,15 @@ filled_at_end_settle(struct model *model, const struct verdict_now *now)
 	for (size_t i = 0; i < model->process_count; i++) {
 		struct model_process *process = &model->processes[i];
 		bool is_sudden = verdict_is_sudden(verdict_end_of(process, now));
+		uint64_t told_bytes = amount_less(process->live_bytes, process->untouched_bytes); // in memory, without more
 		uint64_t logged_bytes = 0;
 
-		if (process->resident == NULL || process->heartbeat_count == 0 || process->untouched_bytes == 0)
+		if (process->resident == NULL || process->heartbeat_count == 0)
 			continue;
 		// to ask the logs takes a tenth of a second, and there may be hundreds of workers
-		if (is_sudden && process->untouched_bytes >= WORTH_ASKING_BYTES)
+		if (is_sudden && (process->untouched_bytes >= WORTH_ASKING_BYTES ||
+		                  amount_less(told_bytes, most_at_lines(process, 0)) >= WORTH_ASKING_BYTES))
 			logged_bytes = end_log_find(process, now).resident_bytes;
-		if (is_sudden)
-			leave_untouched(model, process, most_resident_bytes(process, logged_bytes));
-
 		struct growth growth = growth_of(model, now, process, is_sudden, logged_bytes);
 
 		growth.least_bytes = without_what_was_allocated(process, growth.least_bytes);
@@ -223,5 +238,7 @@ filled_at_end_settle(struct model *model, const struct verdict_now *now)
 
 		process->is_filling_known = new_bytes <= growth.least_bytes;
 		process->filled_bytes = new_bytes + touch(model, process, amount_less(growth.least_bytes, new_bytes), false);
+		if (is_sudden)
+			leave_untouched(model, process, most_at_lines(process, logged_bytes));
 	}
 }

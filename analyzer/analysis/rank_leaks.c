@@ -38,6 +38,8 @@
 // a line that releases most of its blocks: so many stay, about as many in each quarter
 #define EVEN_BLOCKS_MIN 16
 #define EVEN_PART 2 // no quarter has less than this part of the mean: a half
+#define EVEN_KEPT_PART \
+	2 // of more blocks that stay, none of a generation by chance is not likely: its oldest are gone, as a queue's
 // of the latest quarter of generations: a queue has blocks of the last one alone, which may be long
 #define EVEN_RECENT_PERCENT 50
 // A cache that fills: its first half has at least FILLING_HALVES / 2 times the blocks of its second half, and the second quarter
@@ -138,7 +140,7 @@ stays_evenly(const struct model_site *site)
 {
 	uint64_t all = surviving(site, 0, SURVIVAL_QUARTERS);
 
-	return all >= EVEN_BLOCKS_MIN &&
+	return all >= EVEN_BLOCKS_MIN && site->live_count <= site->allocated_count / EVEN_KEPT_PART &&
 	       !ANY(quarter, site->quarters, SURVIVAL_QUARTERS, *quarter * EVEN_PART * SURVIVAL_QUARTERS < all);
 }
 
@@ -368,6 +370,20 @@ bytes_through(const struct model *model, const struct model_site *line)
 	return bytes;
 }
 
+/* For each process: single blocks of the latest tick. As much at once tells nothing of how others grew. For free(). */
+static uint64_t *
+find_newest_bytes(const struct model *model)
+{
+	uint64_t *bytes = memory_zeroed(model->process_count, sizeof(*bytes));
+
+	EACH (site, model->sites, model->site_count) {
+		if (site->generations_total == 1 && site->allocated_count == 1 &&
+		    !domain_is_address_space(model->domains[site->domain].id.kind))
+			bytes[site->process] += site->allocated_bytes;
+	}
+	return bytes;
+}
+
 /* Does one of the functions that the line of code calls hold it in a local variable? Then that call has not returned. */
 static bool
 is_local_of_call(const struct model_site *site, const struct holders_way *way)
@@ -414,8 +430,8 @@ is_load_by_look(const struct model *model, struct model_site *site, bool guess)
  * body of a module runs once, so what it keeps is no leak either.
  */
 static void
-judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const bool *is_load,
-                  struct model_site **leaking, size_t count)
+judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const uint64_t *newest_bytes,
+                  const bool *is_load, struct model_site **leaking, size_t count)
 {
 	uint64_t live_bytes = 0;
 	bool is_of_load = true;
@@ -429,8 +445,10 @@ judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const bo
 		live_bytes += leaking[i]->live_bytes;
 		is_of_steps = is_of_steps || keeps_in_each_step(model, leaking[i]);
 		is_of_load = is_of_load && is_load[leaking[i] - model->sites];
-		if (leaking[i]->volume_bytes > volume_bytes)
-			volume_bytes = leaking[i]->volume_bytes;
+		uint64_t while_bytes = amount_less(leaking[i]->span_bytes ?: leaking[i]->volume_bytes,
+		                                   newest_bytes[leaking[i]->process]);
+
+		volume_bytes = while_bytes > volume_bytes ? while_bytes : volume_bytes;
 		has_paused = has_paused && leaking[i]->has_paused;
 		is_of_import = is_of_import && rank_is_below_import(leaking[i]);
 		is_over = is_over && is_of_import && latest_ms[leaking[i]->process] > leaking[i]->first_ms;
@@ -455,6 +473,7 @@ static void
 judge_lines(const struct model *model, const uint64_t *latest_ms, struct model_site **leaking, size_t count)
 {
 	OWNED bool *is_load = find_loads(model);
+	OWNED uint64_t *newest_bytes = find_newest_bytes(model);
 
 	for (size_t first = 0, end; first < count; first = end) {
 		bool is_arena = model->domains[leaking[first]->domain].id.kind == DOMAIN_PYTHON_ARENA;
@@ -462,7 +481,7 @@ judge_lines(const struct model *model, const uint64_t *latest_ms, struct model_s
 
 		for (end = first; end < count && rank_compare_places(leaking[first], leaking[end]) == 0; end++)
 			bytes += grown_bytes(leaking[end]);
-		judge_as_data_set(model, latest_ms, is_load, &leaking[first], end - first);
+		judge_as_data_set(model, latest_ms, newest_bytes, is_load, &leaking[first], end - first);
 		for (size_t i = first; i < end && bytes < (is_arena ? ARENA_FLOOR_BYTES : LEAK_FLOOR_BYTES); i++)
 			leaking[i]->leak = is_arena ? MODEL_LEAK_TOO_SHORT : MODEL_LEAK_STEADY;
 	}

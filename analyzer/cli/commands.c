@@ -95,7 +95,7 @@ const struct command commands[] = {
 		"Generations are birth dates of blocks, counted in allocated bytes or blocks. Classes:\n"
 		"  leak       still holds blocks of nearly every generation since it first allocated\n"
 		"  leak?      the same, but it may be a data set that was loaded once\n"
-		"  swept      grew until the peak, then was released as the program ended\n"
+		"  swept      grew until the peak, then was released, and the program ended\n"
 		"  too-short  too few generations to judge\n"
 		"  backlog    releases late, in bursts, or less than it takes\n"
 		"  filling    keeps its blocks, but adds fewer and fewer: a cache that fills\n"

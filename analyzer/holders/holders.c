@@ -280,24 +280,6 @@ join_alike(struct holders_line *line, struct merged_ways *merged, struct text_po
 	line->way_count = kept;
 }
 
-/* What is told of a line is its first way: one that was found, where it holds a quarter, and not that there was no time for the others. */
-static void
-put_found_first(struct holders_line *line)
-{
-	const char *unfinished = model_holders_kinds[HOLDER_WAY_UNFINISHED];
-	size_t i = 0;
-
-	while (i < line->way_count && line->ways[i].kind == unfinished)
-		i++;
-	if (i == line->way_count || line->ways[i].samples < line->samples / 4)
-		return;
-
-	struct holders_way found = line->ways[i];
-
-	memmove(&line->ways[1], &line->ways[0], i * sizeof(line->ways[0]));
-	line->ways[0] = found;
-}
-
 /*
  * A line's ways share its samples as they share its bytes: small and large blocks were drawn, and all blocks where a line has few. Whole
  * shares are given first; the samples that are left go to the ways with the largest remainders. A way without a sample is not told.
@@ -324,7 +306,7 @@ share_samples(struct holders_line *line, struct merged_ways *merged)
 	SORT(line->ways, line->way_count, compare_ways);
 	while (line->way_count > 1 && line->ways[line->way_count - 1].samples == 0)
 		line->way_count--;
-	put_found_first(line);
+	model_holders_put_found_first(line);
 }
 
 static void

@@ -135,7 +135,7 @@ why_text(const char *said)
 	return memory_printed("%.*s--holders-stop%s", (int)(at - said), said, at + strlen(own));
 }
 
-/* Has a line that grows, or that is too short to judge and kept all, more than so much? */
+/* Has a line that grows, that is too short to judge and kept all, or that is a queue which lags, more than so much? */
 static bool
 has_growth(struct model *model, uint64_t bytes)
 {
@@ -147,7 +147,8 @@ has_growth(struct model *model, uint64_t bytes)
 		enum domain_kind kind = model->domains[line->domain].id.kind;
 
 		is_found = (kind == DOMAIN_HEAP || kind == DOMAIN_PYTHON_OBJECT) &&
-		           (line->leaking_bytes > bytes || (rank_keeps_all(line->telling) && line->live_bytes > bytes));
+		           (line->leaking_bytes > bytes ||
+		            ((rank_keeps_all(line->telling) || line->leak == MODEL_LEAK_BACKLOG) && line->live_bytes > bytes));
 	}
 	rank_free(ranked);
 	return is_found;

@@ -241,6 +241,9 @@ void model_add_types(struct build *build, struct capture *capture, const uint32_
  */
 void model_wrappers_skip(struct model_site *sites, size_t count, size_t domain_count);
 
+/* What threads did for a line is put to that line, and not to the one that waited for it; the keys stay here too. */
+void model_waiting_settle(struct model_site *sites, size_t count, struct text_pool *pool);
+
 /* To be called after model_wrappers_skip(): adds what is in memory; `sites` as above. */
 void model_add_resident(struct build *build, struct capture *capture, const uint32_t *sites);
 void model_sites_free(struct build *build); // the index, not the sites

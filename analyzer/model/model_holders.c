@@ -160,6 +160,31 @@ model_holders_container(const struct holders_way *way)
 	return at != NULL ? (size_t)(at - way->text) : 0;
 }
 
+/* A guess that ends with a call is told where there is nothing better: it may be what was left over, or a copy under way. */
+static bool
+may_be_told(const struct holders_line *line, const struct holders_way *way, bool is_any)
+{
+	return strcmp(way->kind, "unfinished") != 0 && way->samples >= line->samples / MANY_PART &&
+	       (is_any || strcmp(way->kind, "perhaps") != 0 || !model_holders_is_of_call(way));
+}
+
+void
+model_holders_put_found_first(struct holders_line *line)
+{
+	size_t found = line->way_count;
+
+	for (unsigned is_any = 0; is_any <= 1 && found == line->way_count; is_any++) {
+		for (found = 0; found < line->way_count && !may_be_told(line, &line->ways[found], is_any != 0);)
+			found++;
+	}
+	if (found == line->way_count)
+		return;
+	struct holders_way first = line->ways[found];
+
+	memmove(&line->ways[1], &line->ways[0], found * sizeof(line->ways[0]));
+	line->ways[0] = first;
+}
+
 const struct holders_way *
 model_holders_way(const struct holders_line *line)
 {

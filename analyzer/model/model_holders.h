@@ -94,6 +94,9 @@ bool model_holders_is_local_of(const struct holders_way *way, const char *functi
 /* The look that a line is of. */
 const struct holders *model_holders_look(const struct model *model, const struct holders_line *line);
 
+/* Of ways in the order of their samples: puts first what is told of the line. That is one that was found, where it holds a quarter. */
+void model_holders_put_found_first(struct holders_line *line);
+
 /* The way in which most of its samples are held; NULL = nothing is known: of no way there are many. */
 const struct holders_way *model_holders_way(const struct holders_line *line);
 

@@ -289,6 +289,7 @@ finish(struct build *build, size_t session_count)
 	model->needs_salvage = build->options->is_salvage && model->capture_damage_count != 0;
 	model_take_failed(build, model);
 	site_key_assign(model->sites, model->site_count, model->domains);
+	model_waiting_settle(model->sites, model->site_count, build->pool);
 	model_wrappers_skip(model->sites, model->site_count, model->domain_count);
 	site_key_assign_places(model->sites, model->site_count);
 	model_libraries_name(model, build->pool);

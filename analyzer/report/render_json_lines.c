@@ -14,7 +14,7 @@
 static const struct json_field leak_fields[] = {
 	JSON_FIELD_OF(
 		JSON_ENUM, "class", leak,
-		"none: holds nothing. steady: holds something, does not accumulate. too-short: too few generations to judge. backlog: released late or in bursts, or less than it took. filling: keeps its blocks, but adds fewer and fewer, as a cache that fills. leak: still holds blocks from nearly every generation. swept: it accumulated until the peak, then was released as the program ended. import: left behind by importing a library.",
+		"none: holds nothing. steady: holds something, does not accumulate. too-short: too few generations to judge. backlog: released late or in bursts, or less than it took. filling: keeps its blocks, but adds fewer and fewer, as a cache that fills. leak: still holds blocks from nearly every generation. swept: it accumulated until the peak, then was released, and the program ended. import: left behind by importing a library.",
 		.value_of = model_leak_name),
 	JSON_FIELD(generations_alive, "Generations (ticks of allocated bytes or blocks) of which blocks are still live."),
 	JSON_FIELD(generations_total, "Generations since the site first allocated."),

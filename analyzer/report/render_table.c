@@ -114,7 +114,7 @@ put_swept(const struct report_line *line, FILE *stream)
 	bool is_at_peak = line->of.peak_bytes >= seen_bytes && line->of.peak_bytes - seen_bytes <= seen_bytes / SAME_PART;
 
 	if (seen_bytes != 0)
-		(void)fprintf(stream, "%20sit grew until the peak (%s), then was released as the program ended\n", "",
+		(void)fprintf(stream, "%20sit grew until the peak (%s), then was released, and the program ended\n", "",
 		              UNITS_BYTES(is_at_peak ? line->of.peak_bytes : seen_bytes));
 }
 

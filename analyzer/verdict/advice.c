@@ -479,17 +479,16 @@ static const struct advice rows[] = {
 	{ "return-freed-memory", is_well_but_freed, .say = say_freed },
 	{ "nothing", is_well_and_empty, .text = "no action is needed", .is_nothing = true },
 	{ "release-before-end", is_well_but_swept,
-	  .text = "look at {swept}: what it held grew until the peak, then was released as the program ended; release earlier what it no longer "
+	  .text = "look at {swept}: what it held grew until the peak, then was released, and the program ended; release earlier what it no longer "
 	          "needs; if it collects results for the end, no action is needed" },
 	{ "nothing-yet", is_well_but_leaking,
 	  .text = "no action is needed yet; `kmemshim leaks " VERDICT_CAPTURE
 	          "` shows what looks like a leak ({leaking bytes} in all, most at {leaking})",
 	  .is_nothing = true },
 	{ "hold-less-at-peak", is_well_but_collected,
-	  .text = "if a peak of {peak bytes} is too much, look at {peak}: it held nearly all of that at once",
-	  .is_nothing = true },
+	  .text = "if that peak is too much, look at {peak}: it held most of it at once", .is_nothing = true },
 	{ "nothing", is_well_but_swept_a_little, // a longer run will have more of it
-	  .text = "no action is needed, unless longer runs must fit: {swept} grew until the peak ({swept bytes}), then was released as the program ended",
+	  .text = "no action is needed, unless longer runs must fit: {swept} grew until the peak ({swept bytes}), then was released, and the program ended",
 	  .is_nothing = true },
 	{ "nothing", is_well,
 	  .text = "no action is needed; `kmemshim peak " VERDICT_CAPTURE "` shows which lines made the peak",
@@ -584,7 +583,6 @@ static const struct {
 	{ "{device line}", offsetof(struct verdict_facts, top_device), false },
 	{ "{pinned line}", offsetof(struct verdict_facts, top_pinned), false },
 	{ "{peak}", offsetof(struct verdict_facts, top_peak), false },
-	{ "{peak bytes}", offsetof(struct verdict_facts, peak_bytes), true },
 	{ "{swept}", offsetof(struct verdict_facts, swept), false },
 	{ "{swept bytes}", offsetof(struct verdict_facts, swept.swept_bytes), true },
 	{ "{leaking}", offsetof(struct verdict_facts, most_leaking), false },

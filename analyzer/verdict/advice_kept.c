@@ -103,14 +103,31 @@ sure_bytes(const struct holders_way *way)
 	return sure;
 }
 
+/* Its root is a module's, or a class's of it, and another module adds to it: a library's, perhaps, which nobody bounds. */
+static bool
+is_grown_from_outside(const struct holders_way *way)
+{
+	static const char of_module[] = "` of module ", of_class[] = "` of class ";
+	const char *module = strstr(way->text, of_module);
+	const char *class = strstr(way->text, of_class);
+	const char *name = module != NULL ? module + strlen(of_module) : class != NULL ? class + strlen(of_class) : "";
+	size_t end = strcspn(name, " ");
+	size_t begin;
+
+	while (module == NULL && end != 0 && name[end] != '.') // a class of the script itself has none
+		end--;
+	for (begin = end; begin != 0 && name[begin - 1] != '.';)
+		begin--;
+	return end != 0 && !text_starts(name, "__main__") && strncmp(way->grown_at, name + begin, end - begin) != 0;
+}
+
 /*
  * What a person can act on: "the list at global `x` of module m (30 items, grown at a.py:9 g)", or the way itself. A local variable of a
- * call in a library is left out. place: of the line. Is it a container?
+ * call in a library is left out. Is it a container?
  */
 static bool
-holder_text(const struct holders_way *way, const char *place, char text[HOLDER_BYTES])
+holder_text(const struct holders_way *way, bool is_grown_elsewhere, char text[HOLDER_BYTES])
 {
-	bool is_grown_elsewhere = way->grown_at[0] != '\0' && strcmp(way->grown_at, place) != 0;
 	size_t bytes = strcmp(way->kind, "held") == 0 ? strlen(way->text) : sure_bytes(way);
 	size_t container = model_holders_container(way);
 	const char *behind = way->call[0] != '\0' ? strstr(way->text, step) : NULL;
@@ -145,7 +162,9 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 		return false;
 	(void)verdict_line_text(line, place);
 
-	bool is_container = holder_text(way, place, holder);
+	bool is_grown_elsewhere = way->grown_at[0] != '\0' && strcmp(way->grown_at, place) != 0;
+	bool is_added = is_grown_elsewhere && is_grown_from_outside(way);
+	bool is_container = holder_text(way, is_grown_elsewhere && !is_added, holder);
 
 	if (model_holders_are_circles(way))
 		say_next(
@@ -153,6 +172,12 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 			"nothing but themselves holds the objects of %s: such circles wait for the garbage collector. Is it off "
 			"(gc.disable), or does it come too seldom? Call gc.collect(), or break the circle (weakref)",
 			place);
+	else if (strcmp(way->kind, "lost") == 0 && way->text[0] != '\0')
+		say_next(
+			verdict,
+			"free the blocks of %s and what leads to them: it is lost too (%s). If they count references to each other in "
+			"a circle, make one of these weak",
+			place, verdict_way_text(way, strlen(way->text), VERDICT_WAY_ROOM));
 	else if (strcmp(way->kind, "lost") == 0)
 		say_next(verdict, "free the blocks of %s: nothing leads to them any more", place);
 	else if (strcmp(way->kind, "perhaps") == 0)
@@ -160,6 +185,11 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 	else if (wrapper != NULL)
 		say_next(verdict, "bound the cache that is %s (maxsize of lru_cache): it keeps the blocks of %s alive",
 		         verdict_way_text(way, (size_t)(wrapper - way->text), VERDICT_WAY_ROOM), place);
+	else if (is_container && is_added)
+		say_next(
+			verdict,
+			"let %s add less to %s, or undo what it added (cancel, close, unregister): it keeps the blocks of %s alive",
+			way->grown_at, holder, place);
 	else if (is_container)
 		say_next(verdict, "bound %s, or drop what is not needed from it: it keeps the blocks of %s alive", holder,
 		         place);
@@ -213,6 +243,13 @@ is_mapped(const struct verdict_facts *facts, const struct rank_line *line)
 void
 say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
+	if (verdict_is_of_recursion(line)) {
+		say_next(
+			verdict,
+			"let %s call itself less deep, or hold less in each call: what %s allocates stays until the call returns",
+			line->where->function, verdict_line_text(line, PLACE_ROOM));
+		return;
+	}
 	if (say_holder(facts, line, verdict) || say_forgetful(facts, line, verdict)) {
 		say_next(verdict, "%s", if_data_set(verdict, line));
 		return;

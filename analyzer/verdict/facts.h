@@ -154,6 +154,7 @@ struct verdict_facts {
 	size_t live_count;                        // those that ran when it ended, as far as that shows
 	const struct model_process *live_process; // which of these held most
 	uint64_t live_process_bytes;              // and how much that was
+	uint64_t live_process_untouched_bytes;    // asked for beside it
 	// of live_bytes, what imports left; 0 also where that is not known of several processes
 	uint64_t import_bytes;
 	uint64_t peak_bytes;                      // of the largest memory domain of peak_process

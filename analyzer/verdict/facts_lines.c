@@ -21,7 +21,9 @@
 #define LAST_PART 8            // the same of a line that came last
 #define GROWING_PART 8         // of a line: if less of it accumulates, that is not what it holds memory for
 #define BESIDE_ARENAS_PART 100 // of Python's arenas: less says nothing of who fills them
-#define ARENA_PART 4           // of Python's arenas: as much as this makes a line tell more than they do
+#define KIND_PART 4    // of what it holds most of: another kind of as much tells of a line that cannot be judged else
+#define AS_MUCH_PART 8 // of a line: another one that holds less by that holds about as much
+#define ARENA_PART 4   // of Python's arenas: as much as this makes a line tell more than they do
 
 /* Did it run when the one that this is about ended? False when nothing shows it. */
 static bool
@@ -138,9 +140,13 @@ tells_more(const struct verdict_facts *facts, const struct rank_line *line)
 }
 
 static void
-forget_trifling_growth(struct rank_line *line)
+forget_trifling_growth(const struct ranked *live, struct rank_line *line)
 {
-	if (line->leak == MODEL_LEAK_LEAK && line->leaking_bytes < line->live_bytes / GROWING_PART)
+	const struct model_site *const *sites = &live->sites[line->first_site];
+	uint64_t unjudged_bytes = SUM_OF(site, sites, line->site_count,
+	                                 rank_may_accumulate(*site) ? (*site)->live_bytes : 0);
+
+	if (line->leak == MODEL_LEAK_LEAK && line->leaking_bytes + unjudged_bytes < line->live_bytes / GROWING_PART)
 		line->leak = MODEL_LEAK_STEADY;
 }
 
@@ -156,7 +162,7 @@ find_next(struct verdict_facts *facts, const struct ranked *live)
 		if (line->live_bytes >= facts->top_live.live_bytes / NEXT_PART &&
 		    line->live_bytes >= facts->live_bytes / NEXT_LIVE_PART)
 			facts->next_live = *line;
-		forget_trifling_growth(&facts->next_live);
+		forget_trifling_growth(live, &facts->next_live);
 		return;
 	}
 }
@@ -282,12 +288,40 @@ sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const 
 
 #define SUMMED_MAX 16 // of the lines that hold most of one kind
 
+static bool
+may_be_top(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	return line->tier == 0 && line->live_bytes != 0 && line->where != NULL && !verdict_is_arena(facts, line) &&
+	       domain_is_host(facts->model->domains[line->domain].id.kind);
+}
+
+/*
+ * Of two lines that hold about as much, the one that grows: the other may be its copy of the moment. Of one line that cannot be judged by
+ * what it holds most of, another kind of memory may tell.
+ */
+static void
+prefer_growing(struct verdict_facts *facts, const struct ranked *live)
+{
+	const struct rank_line *top = &facts->top_live;
+	const struct rank_line *found = FIRST(line, live->lines,
+	                                      live->line_count < SUMMED_MAX ? live->line_count : SUMMED_MAX,
+	                                      may_be_top(facts, line) && line->leak == MODEL_LEAK_LEAK &&
+	                                          line->leaking_bytes >= line->live_bytes / GROWING_PART &&
+	                                          (line->live_bytes >= top->live_bytes - top->live_bytes / AS_MUCH_PART ||
+	                                           (line->where == top->where && top->leak == MODEL_LEAK_TOO_SHORT &&
+	                                            line->leaking_bytes >= top->live_bytes / KIND_PART)));
+
+	if (found != NULL && top->leak != MODEL_LEAK_LEAK && !verdict_is_arena(facts, top))
+		facts->top_live = *found;
+}
+
 /* Another line may hold more, in several kinds of memory. */
 static void
 prefer_larger_sum(struct verdict_facts *facts, const struct ranked *live, const bool *is_meant)
 {
 	if (facts->top_live.where == NULL || facts->model->process_count != 1)
 		return;
+	prefer_growing(facts, live);
 
 	uint64_t most_bytes = sum_kinds(facts, live, &facts->top_live, false).bytes;
 
@@ -296,8 +330,7 @@ prefer_larger_sum(struct verdict_facts *facts, const struct ranked *live, const 
 		uint32_t processes;
 		uint64_t bytes;
 
-		if (line->tier != 0 || line->live_bytes == 0 || line->where == NULL || verdict_is_arena(facts, line) ||
-		    line->leak != facts->top_live.leak || !domain_is_host(facts->model->domains[line->domain].id.kind) ||
+		if (!may_be_top(facts, line) || line->leak != facts->top_live.leak ||
 		    !is_line_of(live, line, is_meant, model_site_live, &processes))
 			continue;
 		bytes = sum_kinds(facts, live, line, false).bytes;
@@ -367,6 +400,7 @@ sum_processes(struct verdict_facts *facts, const bool *is_meant, bool is_over, u
 		if (facts->live_process == NULL || live_bytes > facts->live_process_bytes) {
 			facts->live_process = &model->processes[i];
 			facts->live_process_bytes = live_bytes;
+			facts->live_process_untouched_bytes = asked_bytes - live_bytes;
 		}
 	}
 }
@@ -433,7 +467,7 @@ verdict_live_gather(struct verdict_facts *facts)
 	for (size_t i = 0; i < model->process_count; i++)
 		is_meant[i] = model->process_count == 1 || is_over || ran_at_end(facts, &model->processes[i], end_ns);
 	find_top(facts, live, is_meant);
-	forget_trifling_growth(&facts->top_live);
+	forget_trifling_growth(live, &facts->top_live);
 	sum_leaking(facts, live);
 	if (is_over && model->process_count > 1) {
 		memset(is_meant, 0, model->process_count * sizeof(*is_meant));

@@ -93,7 +93,12 @@ PHRASE(ACCUMULATES)
 	const struct rank_line *line = &finding->line;
 	bool is_part = line->leaking_bytes < line->live_bytes / 10 * 9; // that grows
 
-	say(verdict, " It looks like a leak%s: ", if_built_once(line));
+	if (verdict_is_of_recursion(line))
+		say(verdict, " It grows with the depth of %s, which calls itself: ", line->where->function);
+	else if (line->telling->is_of_call)
+		say(verdict, " It grows in a call that has not returned, as a load does: ");
+	else
+		say(verdict, " It looks like a leak%s: ", if_built_once(line));
 	if (is_part)
 		say(verdict, "%s in ", UNITS_BYTES(line->leaking_bytes));
 	say_generations(line, verdict);
@@ -168,6 +173,8 @@ PHRASE(HOLDER)
 		say(verdict, "there was no time to find what holds %s.", to_most);
 	else if (model_holders_are_circles(way))
 		say(verdict, "%s were in circles of objects, which the garbage collector (gc) frees.", most);
+	else if (strcmp(way->kind, "lost") == 0 && way->text[0] != '\0')
+		say(verdict, "only lost blocks led to %s any more: %s.", to_most, text);
 	else if (strcmp(way->kind, "lost") == 0)
 		say(verdict, "no pointer led to %s any more.", to_most);
 	else if (strcmp(way->kind, "unseen") == 0)

@@ -39,7 +39,7 @@ static bool
 is_explained_by_none(const struct verdict_facts *facts)
 {
 	return facts->end != VERDICT_END_OK && facts->top_live.site_count != 0 &&
-	       !verdict_holds_a_third(facts, facts->top_live.live_bytes) &&
+	       !verdict_holds_a_third(facts, facts->top_live.live_bytes + facts->import_bytes) &&
 	       !verdict_holds_a_third(facts, facts->top_live_sum.bytes) &&
 	       !verdict_holds_a_third(facts, facts->leaking_bytes);
 }
@@ -174,7 +174,8 @@ PHRASE(LIVE)
 		    is_end_sampled(facts) || filled_words(facts)[0] != '\0' ? "" : " at the last sample");
 	if (facts->live_count > 1)
 		say(verdict, " in the %zu processes that were at work then, %s of it in ", facts->live_count,
-		    UNITS_BYTES(facts->live_process_bytes));
+		    UNITS_BYTES(facts->live_process_bytes +
+		                (verdict_is_in_memory_told(facts) ? 0 : facts->live_process_untouched_bytes)));
 	else if (facts->model->process_count > 1)
 		say(verdict, " in ");
 	if (facts->model->process_count > 1)

@@ -55,7 +55,7 @@ tell_what_while_is(struct verdict *verdict)
 {
 	if (strstr(verdict->text, " [while]") != NULL || strstr(verdict->next, " [while]") != NULL)
 		say(verdict,
-		    " [while] marks the last line known when threads without Python frames allocated: look there, or near it.");
+		    " [while] marks the last line known when threads that ran no line of yours allocated: look there, or near it.");
 }
 
 static void

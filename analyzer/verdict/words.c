@@ -11,12 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/text_clean.h"
 #include "base/units.h"
 #include "model/model_library.h"
 
 #define WORTH_BYTES (UINT64_C(1) << 20) // less is not said of a process
+#define RECURSION_FRAMES 64             // of one function: no data that is parsed is so deep
 
 const char *
 verdict_frame_text(const struct model_frame *frame, char text[PLACE_TEXT_BYTES])
@@ -172,13 +174,21 @@ say_refusal(const struct verdict_facts *facts, struct verdict *verdict)
 	say(verdict, " was refused");
 }
 
+bool
+verdict_is_of_recursion(const struct rank_line *line)
+{
+	const struct model_site *site = line->telling;
+
+	return line->where != NULL && SUM_OF(frame, site->frames, site->frame_count,
+	                                     strcmp((*frame)->function, line->where->function) == 0 &&
+	                                         strcmp((*frame)->file, line->where->file) == 0) >= RECURSION_FRAMES;
+}
+
 const char *
 if_built_once(const struct rank_line *line)
 {
 	if (!rank_may_be_built_once(line->telling))
 		return "";
-	if (line->telling->is_of_call)
-		return ", or it is a one-time load (the call that makes them goes on)";
 	return rank_is_below_import(line->telling) ? ", or it is a one-time load (an import runs it)"
 	                                           : ", or it is a one-time load (little else was allocated meanwhile)";
 }

@@ -320,6 +320,31 @@ def test_few_large_blocks_are_looked_at_though_they_are_too_few_to_judge(tmp_pat
     assert re.search(r"Next: bound the list at global `history` of module __main__ \(\d+ items\), or drop what is not needed from it", told), told
 
 
+def test_a_queue_that_lags_is_looked_at(cache, tmp_path):
+    """It is no leak, since its oldest blocks are released; who is killed for it wants to know what has it."""
+    cache.write_text("""
+import collections, os, signal, sys, time
+queue = collections.deque()
+def take(count):
+    for number in range(count):
+        queue.append(bytearray(b"x") * 60_000)
+        if number % 3 == 2:
+            queue.popleft()
+        if number == 2400:
+            wait()
+def main():
+    take(20_000)
+""" + CACHE[CACHE.index("def wait"):])
+    with harness.memory_group(LIMIT) as group:
+        done = looked(["sh", "-c", 'echo $$ > "$0"/cgroup.procs && exec "$@"', group, KMEMSHIM, "run", "-o", tmp_path / "out", "--", PYTHON, cache],
+                      tmp_path / "out", lambda looks: looks and looks[-1][1] > 0)
+    assert done.returncode == 128 + signal.SIGKILL, done.stderr
+    line = harness.report("report", tmp_path / "out")["lines"][0]
+    assert (harness.place(line), line["leak"]["class"]) == ("cache.py:6", "backlog"), line
+    told = " ".join(kmemshim("why", tmp_path / "out").stdout.split())
+    assert re.search(r"Next: bound the collections.deque at global `queue` of module __main__ .*, or release them faster", told), told
+
+
 def test_who_is_interrupted_by_the_guard_is_looked_at(cache, tmp_path):
     """Its calls end, and what they held goes with them. But a list of a notebook's stays."""
     cache.write_text(FEW.replace("    load(10)\n    wait()", "    try:\n        load(10)\n        time.sleep(300)\n    except KeyboardInterrupt:\n        wait()"))

@@ -132,7 +132,7 @@ def test_nine_tenths_of_the_peak_in_one_line_is_not_said_to_need_no_action(tmp_p
     out = tmp_path / "out"
     assert harness.record([sys.executable, script], out).returncode == 0
     advice = harness.report("report", out)["verdict"]["next"]
-    assert advice.startswith(("if a peak of ", "look at ")) and "look at collects.py:5 main: it " in advice, advice
+    assert advice.startswith(("if that peak is ", "look at ")) and "look at collects.py:5 main: it " in advice, advice
 
 
 # Each is loaded once; then the program reads it, or ends.

@@ -60,7 +60,8 @@ make(void **state)
 	hand.process.resident = &hand.resident;
 	hand.process.heartbeats = &hand.heartbeat;
 	hand.process.heartbeat_count = 1;
-	hand.resident.resident_bytes = hand.heartbeat.resident_bytes = SEEN;
+	hand.resident = (struct kmem_resident){ .sequence = 1, .resident_bytes = SEEN };
+	hand.heartbeat.resident_bytes = SEEN;
 	hand.heartbeat.live_bytes = 5 * MIB;
 	hand.heartbeat.cgroup_bytes = SEEN;
 	hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_CGROUP, .bytes = LIMIT };
@@ -150,6 +151,7 @@ more_than_there_ever_was_is_not_in_memory(void **state)
 
 	(void)state;
 	other->process_count = 1;
+	other->large_bytes = other->large_resident_bytes = LIMIT / 2;
 	hand.sites[0].live_bytes = 2 * GIB; // half of it came after the look
 	hand.sites[0].large_bytes = GIB;
 	hand.process.live_bytes = 2 * GIB + LIMIT / 2;
@@ -162,6 +164,63 @@ more_than_there_ever_was_is_not_in_memory(void **state)
 	hand.process.live_bytes = 2 * GIB;
 	filled_at_end_settle(&hand.model, &this_boot);
 	assert_true(hand.sites[0].untouched_bytes <= GIB);
+}
+
+/* A block that came after the last look, beside small ones: no look knows it, so it counts as far as there was room for it. */
+static void
+what_no_look_knew_was_in_memory_as_far_as_there_was_room(void **state)
+{
+	struct model_site *other = hand_model_site(&hand, HEAP, 8, 60 * MIB);
+
+	(void)state;
+	other->process_count = 1;
+	other->live_count = 100;
+	hand.sites[0].live_bytes = hand.sites[0].allocated_bytes = 200 * MIB;
+	hand.sites[0].live_count = 200; // of 1 MiB: looks list so many, and no smaller ones
+	hand.sites[0].untouched_bytes = hand.domains[HEAP].untouched_bytes = hand.process.untouched_bytes = 0;
+	hand.process.live_bytes = 260 * MIB;
+	hand.heartbeat.live_bytes = 260 * MIB; // before a page of it was touched
+	hand.resident.resident_bytes = hand.heartbeat.resident_bytes = 70 * MIB;
+	filled_at_end_settle(&hand.model, &this_boot);
+	assert_int_equal(hand.process.untouched_bytes, 260 * MIB - (LIMIT - MIB)); // as the launcher saw
+	assert_int_equal(hand.sites[0].untouched_bytes, hand.process.untouched_bytes);
+	assert_int_equal(other->untouched_bytes, 0);
+	assert_int_equal(hand.process.filled_bytes, LIMIT - MIB - 60 * MIB);
+	assert_true(hand.process.is_filling_known);
+}
+
+/* A worker wrote it, and this one has not looked into it yet. */
+static void
+what_is_shared_may_be_in_memory_all_the_same(void **state)
+{
+	struct model_process processes[2];
+
+	(void)state;
+	processes[0] = processes[1] = hand.process;
+	hand.model.processes = processes;
+	hand.model.process_count = 2;
+	hand_model_domain(&hand.domains[HEAP], "shared");
+	processes[0].untouched_bytes = hand.sites[0].untouched_bytes = hand.domains[HEAP].untouched_bytes = 0;
+	hand.sites[0].large_bytes = GIB / 2;
+	filled_at_end_settle(&hand.model, &this_boot);
+	assert_int_equal(hand.sites[0].untouched_bytes, 0);
+}
+
+/* In that room are libraries too, and the recorder's own: of the limit alone, these. */
+static void
+what_is_beside_the_lines_takes_room_too(void **state)
+{
+	(void)state;
+	hand.sites[0].untouched_bytes = hand.domains[HEAP].untouched_bytes = hand.process.untouched_bytes = 0;
+	hand.resident.part_bytes[KMEM_RESIDENT_PROGRAM] = 8 * MIB;
+	hand.resident.part_bytes[KMEM_RESIDENT_OWN] = 2 * MIB;
+	hand.heartbeat.live_bytes = GIB;
+	filled_at_end_settle(&hand.model, &this_boot);
+	assert_int_equal(GIB - hand.process.untouched_bytes, LIMIT - MIB - 10 * MIB);
+	hand.process.launcher = NULL;
+	hand.sites[0].untouched_bytes = hand.domains[HEAP].untouched_bytes = hand.process.untouched_bytes = 0;
+	filled_at_end_settle(&hand.model, &this_boot);
+	assert_int_equal(GIB - hand.process.untouched_bytes, LIMIT - 2 * MIB);
 }
 
 /* However it ended, its launcher saw what was in memory at most: no more than that was touched. */
@@ -269,6 +328,9 @@ main(void)
 		cmocka_unit_test_setup(what_the_kernel_logged_was_touched, make),
 		cmocka_unit_test_setup(what_was_new_at_the_last_look_is_not_known_to_be_untouched, make),
 		cmocka_unit_test_setup(more_than_there_ever_was_is_not_in_memory, make),
+		cmocka_unit_test_setup(what_no_look_knew_was_in_memory_as_far_as_there_was_room, make),
+		cmocka_unit_test_setup(what_is_shared_may_be_in_memory_all_the_same, make),
+		cmocka_unit_test_setup(what_is_beside_the_lines_takes_room_too, make),
 		cmocka_unit_test_setup(what_the_launcher_saw_was_touched, make),
 		cmocka_unit_test_setup(what_may_be_something_else_is_left_alone, make),
 		cmocka_unit_test_setup(what_is_explained_otherwise_is_not_touched, make),

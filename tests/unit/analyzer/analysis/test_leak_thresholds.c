@@ -117,6 +117,7 @@ is_even(uint64_t first, uint64_t others)
 
 	hand_model_make(&hand);
 	site = site_of(HEAP, 41, GIB, 50, 100);
+	site->allocated_count = 2 * site->live_count;
 	for (unsigned i = 0; i < SURVIVAL_QUARTERS; i++)
 		site->quarters[i] = i == 0 ? first : others;
 	rank_leaks_classify(&hand.model);

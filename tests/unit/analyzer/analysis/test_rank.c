@@ -208,6 +208,42 @@ a_block_of_each_step_is_no_one_time_load(void **state)
 	}
 }
 
+/* Its pieces are joined when all are there: of as much as that is, nothing is about how they came. */
+static void
+what_came_after_its_last_block_does_not_make_a_load_a_leak(void **state)
+{
+	static const struct {
+		uint64_t span_mib;
+		bool has_paused, is_once;
+		enum model_leak_class wanted;
+	} cases[] = {
+		{ 24, false, true, MODEL_LEAK_LEAK },
+		{ 24, true, true, MODEL_LEAK_STEADY },
+		{ 25, true, false, MODEL_LEAK_LEAK },
+		{ 0, true, false, MODEL_LEAK_LEAK }, // not known
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, 12 * MIB);
+		hand_model_generations(site, 12, 12, 3, 3);
+		site->volume_bytes = 36 * MIB;
+		site->span_bytes = cases[i].span_mib * MIB;
+		site->has_paused = cases[i].has_paused;
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(rank_may_be_built_once(site) || site->may_be_built_once, cases[i].is_once);
+		assert_int_equal(site->leak, cases[i].wanted);
+		if (i != 2)
+			continue;
+		hand_model_generations(hand_model_site(&hand, HEAP, 42, MIB), 1, 1, 1,
+		                       1); // 1 of the 25 came in one go just now
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(site->leak, MODEL_LEAK_STEADY);
+	}
+}
+
 /* A third of what it took to make a table stays, from all generations: as a leak does. But a module's body runs once. */
 static void
 a_table_that_an_import_makes_is_no_leak(void **state)
@@ -275,6 +311,30 @@ what_stays_evenly_is_a_leak_whatever_comes_between(void **state)
 		site->live_count = 1000;
 		hand_model_generations(site, cases[i].alive, 400, cases[i].recent_alive, 100);
 		memcpy(site->quarters, cases[i].quarters, sizeof(site->quarters));
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(site->leak, cases[i].wanted);
+	}
+}
+
+/* An eighth of its blocks was released: those of the oldest generations, which are short. */
+static void
+a_queue_that_lags_stays_evenly_but_for_its_oldest_blocks(void **state)
+{
+	static const struct {
+		uint64_t allocated_count;
+		enum model_leak_class wanted;
+	} cases[] = { { 950, MODEL_LEAK_BACKLOG }, { 1671, MODEL_LEAK_BACKLOG }, { 1672, MODEL_LEAK_LEAK } };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, 200 * MIB);
+		site->allocated_bytes = 230 * MIB;
+		site->live_count = 836;
+		site->allocated_count = cases[i].allocated_count;
+		hand_model_generations(site, 24, 51, 13, 13);
+		memcpy(site->quarters, (const uint64_t[]){ 120, 238, 239, 239 }, sizeof(site->quarters));
 		rank_leaks_classify(&hand.model);
 		assert_int_equal(site->leak, cases[i].wanted);
 	}
@@ -646,8 +706,10 @@ main(void)
 		cmocka_unit_test(small_blocks_that_stay_make_no_queue_of_a_line),
 		cmocka_unit_test_setup(a_cache_that_fills_is_no_leak_and_says_where_it_ends, make),
 		cmocka_unit_test_setup(what_fills_is_asked_of_the_line_and_not_of_its_stack, make),
+		cmocka_unit_test_setup(what_came_after_its_last_block_does_not_make_a_load_a_leak, make),
 		cmocka_unit_test_setup(a_table_that_an_import_makes_is_no_leak, make),
 		cmocka_unit_test_setup(what_stays_evenly_is_a_leak_whatever_comes_between, make),
+		cmocka_unit_test_setup(a_queue_that_lags_stays_evenly_but_for_its_oldest_blocks, make),
 		cmocka_unit_test_setup(a_block_of_each_step_is_no_one_time_load, make),
 		cmocka_unit_test_setup(many_small_sites_below_one_line_are_one_leak, make),
 		cmocka_unit_test_setup(what_a_line_only_works_with_is_no_growth, make),

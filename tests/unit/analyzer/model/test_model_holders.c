@@ -76,6 +76,38 @@ the_container_is_the_one_with_its_items(void **state)
 	assert_int_equal(model_holders_container(&other), 0);
 }
 
+/* A copy under way has most samples; who keeps the original is what a person looks for. */
+static void
+what_was_found_for_sure_comes_before_a_guess_that_ends_with_a_call(void **state)
+{
+	static const struct {
+		struct holders_way ways[2];
+		const char *first;
+	} cases[] = {
+		{ { { "perhaps", "the stack of thread 7 -> ndarray", 2, "", 0, "", "" },
+		    { "held", "local `a` of f()", 1, "", 0, "", "" } },
+		  "local `a` of f()" },
+		{ { { "perhaps", "the stack of thread 7", 25, "", 0, "", "" },
+		    { "held", "local `a` of f()", 7, "", 0, "", "" } },
+		  "the stack of thread 7" }, // less than a quarter
+		{ { { "perhaps", "global `a`", 24, "", 0, "", "" }, { "held", "local `b` of f()", 8, "", 0, "", "" } },
+		  "global `a`" },
+		{ { { "unfinished", "no time", 20, "", 0, "", "" }, { "perhaps", "the stack of thread 7", 12, "", 0, "", "" } },
+		  "the stack of thread 7" },
+		{ { { "unfinished", "no time", 30, "", 0, "", "" }, { "held", "local `a` of f()", 2, "", 0, "", "" } },
+		  "no time" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct holders_way ways[] = { cases[i].ways[0], cases[i].ways[1] };
+		struct holders_line line = { .samples = ways[0].samples + ways[1].samples, .way_count = 2, .ways = ways };
+
+		model_holders_put_found_first(&line);
+		assert_string_equal(ways[0].text, cases[i].first);
+	}
+}
+
 static void
 what_is_not_ours_is_none(void **state)
 {
@@ -168,9 +200,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_and_ways_are_read),           cmocka_unit_test(what_is_not_ours_is_none),
-		cmocka_unit_test(strange_contents_do_no_harm),       cmocka_unit_test(the_newest_look_at_a_line_counts),
-		cmocka_unit_test(a_look_of_another_version_is_told), cmocka_unit_test(the_container_is_the_one_with_its_items),
+		cmocka_unit_test(what_was_found_for_sure_comes_before_a_guess_that_ends_with_a_call),
+		cmocka_unit_test(lines_and_ways_are_read),
+		cmocka_unit_test(what_is_not_ours_is_none),
+		cmocka_unit_test(strange_contents_do_no_harm),
+		cmocka_unit_test(the_newest_look_at_a_line_counts),
+		cmocka_unit_test(a_look_of_another_version_is_told),
+		cmocka_unit_test(the_container_is_the_one_with_its_items),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

@@ -17,6 +17,7 @@
 #include "capture_builder.h"
 #include "hand_model.h"
 #include "load_built.h"
+#include "model/model_build.h"
 #include "model/model_load.h"
 #include "report/render.h"
 #include "report/report.h"
@@ -170,6 +171,46 @@ both_outputs_say_it(void **state)
 	assert_int_equal(times(text, "see docs/report.md"), 1);
 }
 
+/* JAX: a line gives work to threads, and the next one waits for it. Which of them is at work when the threads allocate is chance. */
+static void
+what_threads_did_is_put_to_the_line_that_gave_the_work(void **state)
+{
+	enum { GIVES, WAITS, OWN_GIVES, OWN_WAITS, OTHER_WORK, OTHER_FUNCTION, BEGINS, OWN_BEGINS, SITES };
+	struct model_frame native[2] = { { .kind = MODEL_FRAME_NATIVE, .function = "run" },
+		                             { .kind = MODEL_FRAME_NATIVE } };
+	struct model_frame at[] = {
+		{ .kind = MODEL_FRAME_PYTHON, .function = "main", .file = "/train.py", .line = 20, .is_user = true },
+		{ .kind = MODEL_FRAME_PYTHON, .function = "main", .file = "/train.py", .line = 21, .is_user = true },
+		{ .kind = MODEL_FRAME_PYTHON, .function = "test", .file = "/train.py", .line = 31, .is_user = true },
+		{ .kind = MODEL_FRAME_PYTHON, .function = "main", .file = "/train.py", .line = 16, .is_user = true },
+	};
+	const struct model_frame *stacks[SITES][2] = {
+		{ &native[0], &at[0] }, { &native[0], &at[1] }, { &native[1], &at[0] }, { &native[1], &at[1] },
+		{ &native[1], &at[1] }, { &native[0], &at[2] }, { &native[0], &at[3] }, { &native[1], &at[3] },
+	};
+	struct model_site sites[SITES];
+	struct text_pool *pool = text_pool_new();
+
+	(void)state;
+	for (unsigned i = 0; i < SITES; i++) {
+		sites[i] = (struct model_site){ .frames = stacks[i], .frame_count = 2, .where = stacks[i][1] };
+		sites[i].where_relation = i == OWN_GIVES || i == OWN_WAITS || i == OWN_BEGINS ? MODEL_RELATION_OWN
+		                                                                              : MODEL_RELATION_WHILE;
+		sites[i].allocated_count = i == OWN_GIVES ? 1000 : i == OWN_WAITS ? 10 : 500;
+	}
+	sites[BEGINS].allocated_count = 3; // once, with much work of its own
+	sites[OWN_BEGINS].allocated_count = 5000;
+	model_waiting_settle(sites, SITES, pool);
+	assert_ptr_equal(sites[GIVES].where, &at[0]);
+	assert_ptr_equal(sites[WAITS].where, &at[0]);
+	assert_ptr_equal(sites[WAITS].frames[1], &at[0]);
+	assert_ptr_equal(sites[OWN_WAITS].where, &at[1]);
+	assert_ptr_equal(sites[OTHER_WORK].where, &at[1]);
+	assert_ptr_equal(sites[OTHER_FUNCTION].where, &at[2]);
+	assert_ptr_equal(sites[BEGINS].where, &at[3]);
+	text_pool_free(pool);
+}
+
 /* A person who never reads of marks elsewhere is told that this one is no proof. */
 static void
 a_verdict_says_what_the_mark_is(void **state)
@@ -182,10 +223,11 @@ a_verdict_says_what_the_mark_is(void **state)
 		hand_model_site(&hand, HEAP, 41, 400 * MIB)->where_relation = relation;
 		hand_model_waited(&hand, SIGKILL);
 		hand_model_decide(&hand, &verdict);
-		assert_int_equal(strstr(verdict.text,
-		                        " [while] marks the last line known when threads without Python frames allocated: look "
-		                        "there, or near it.") != NULL,
-		                 relation == MODEL_RELATION_WHILE);
+		assert_int_equal(
+			strstr(verdict.text,
+		           " [while] marks the last line known when threads that ran no line of yours allocated: look "
+		           "there, or near it.") != NULL,
+			relation == MODEL_RELATION_WHILE);
 	}
 }
 
@@ -193,6 +235,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_threads_did_is_put_to_the_line_that_gave_the_work),
 		cmocka_unit_test(behind_frames_of_libraries_stand_the_given_ones),
 		cmocka_unit_test(each_relation_is_a_line_of_its_own),
 		cmocka_unit_test(behind_the_line_stands_the_creator),
