@@ -540,7 +540,10 @@ locals_of(struct python_objects *python, uint64_t code)
 	return count < STACK_WORDS_MAX ? count : 0;
 }
 
-/* 3.8 to 3.10: a frame is an object. From 3.11 on some of the words in front of the locals are borrowed. */
+/*
+ * 3.8 to 3.10: a frame is an object. From 3.11 on some of the words in front of the locals are borrowed; from 3.14 on so is a local with a tag:
+ * the caller's counts.
+ */
 static enum python_hold
 frame_hold(struct python_objects *python, uint64_t frame, uint64_t code, uint64_t at)
 {
@@ -548,7 +551,9 @@ frame_hold(struct python_objects *python, uint64_t frame, uint64_t code, uint64_
 	uint64_t offset = at - frame;
 
 	if (offset >= shape->frame_locals)
-		return (offset - shape->frame_locals) / 8 < locals_of(python, code) ? PYTHON_HOLD_SURE : PYTHON_HOLD_PERHAPS;
+		return (offset - shape->frame_locals) / 8 < locals_of(python, code) && (WORD(at) & 1) == 0
+		           ? PYTHON_HOLD_SURE
+		           : PYTHON_HOLD_PERHAPS;
 	if (shape->frames == PYTHON_FRAMES_OBJECTS)
 		return offset >= 24 && offset < 64 ? PYTHON_HOLD_SURE : PYTHON_HOLD_PERHAPS;
 	return offset == shape->frame_code || offset == shape->frame_object || offset == shape->frame_function ||
