@@ -423,6 +423,15 @@ is_load_by_look(const struct model *model, struct model_site *site, bool guess)
 	return site->is_of_call || (guess && (way == NULL || strcmp(way->kind, "lost") != 0));
 }
 
+/* The storage of a container may be newer than the objects in it: a line has paused in all that it holds. */
+static bool
+has_line_paused(const struct model *model, const struct model_site *line)
+{
+	return !ANY(site, model->sites, model->site_count,
+	            site->process == line->process && site->where == line->where && site->live_bytes != 0 &&
+	                !site->has_paused);
+}
+
 /*
  * A line that holds half of all that was allocated since it began has run nearly alone, as the loading of a data set does; so has one whose
  * calls allocated nearly all, and which holds a good part of it. A loop that leaks
@@ -436,7 +445,6 @@ judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const ui
 	uint64_t live_bytes = 0;
 	bool is_of_load = true;
 	uint64_t volume_bytes = 0;
-	bool has_paused = true;
 	bool is_of_steps = false;
 	bool is_of_import = true;
 	bool is_over = true;
@@ -449,7 +457,6 @@ judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const ui
 		                                   newest_bytes[leaking[i]->process]);
 
 		volume_bytes = while_bytes > volume_bytes ? while_bytes : volume_bytes;
-		has_paused = has_paused && leaking[i]->has_paused;
 		is_of_import = is_of_import && rank_is_below_import(leaking[i]);
 		is_over = is_over && is_of_import && latest_ms[leaking[i]->process] > leaking[i]->first_ms;
 	}
@@ -460,7 +467,8 @@ judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const ui
 	                   bytes_through(model, leaking[0]) >= volume_bytes / THROUGH_PART * (THROUGH_PART - 1))));
 	bool may_be_built_once = is_load_by_look(model, leaking[0], is_of_import || is_alone) && !is_of_steps;
 
-	is_over = may_be_built_once && (is_over || has_paused || has_stopped(model, leaking, count));
+	is_over = may_be_built_once &&
+	          (is_over || has_line_paused(model, leaking[0]) || has_stopped(model, leaking, count));
 	for (size_t i = 0; i < count; i++) {
 		leaking[i]->may_be_built_once = may_be_built_once;
 		leaking[i]->is_of_call = leaking[0]->is_of_call;

@@ -167,16 +167,17 @@ what_may_be_a_data_set_has_a_question_mark(void **state)
 	}
 }
 
-/* A data set's blocks stand below several stacks: the first ones were booked without native frames. */
+/* A data set's blocks stand below several stacks: the first ones were booked without native frames. Its storage is another kind of memory. */
 static void
 a_data_set_is_judged_as_a_line(void **state)
 {
 	static const struct {
-		bool has_first_paused;
+		bool has_first_paused, has_storage_paused;
 		const char *says;
 	} cases[] = {
-		{ true, " steady    12/12 " },
-		{ false, " leak?     12/12 " },
+		{ true, true, " steady    12/12 " },
+		{ false, true, " leak?     12/12 " },
+		{ true, false, " leak?     12/12 " },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -188,6 +189,8 @@ a_data_set_is_judged_as_a_line(void **state)
 		hand.sites[0].volume_bytes = hand.sites[1].volume_bytes = 240 * MIB;
 		hand.sites[0].has_paused = cases[i].has_first_paused;
 		hand.sites[1].has_paused = true;
+		hand_model_site(&hand, MMAP, 41, MIB)->has_paused = cases[i].has_storage_paused;
+		hand.sites[1].where = hand.sites[2].where = hand.sites[0].where;
 		text = leaks(5);
 		if (strstr(text, cases[i].says) == NULL)
 			fail_msg("wanted \"%s\" in:\n%s", cases[i].says, text);
