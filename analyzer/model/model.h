@@ -57,18 +57,19 @@ struct model_survivors {
 	uint8_t cells[SURVIVOR_CELLS];
 };
 
-/* About how many Python objects of one type were alive at a site; known for the sites that hold most. */
+/*
+ * Of something so many, the most frequent first: about how many Python objects of a type were alive at a site, known for the sites that
+ * hold most; and how many of its watched blocks a line released.
+ */
 #define MODEL_TYPES_MAX 4
-struct model_type {
-	const char *name; // equal names are one pointer
-	uint64_t count;
-};
-
-/* Lines that released blocks of a site, from a sample, the most frequent first. */
 #define MODEL_RELEASES_MAX 8
-struct model_release {
-	const struct model_frame *where; // never NULL
-	uint64_t count;                  // of watched blocks
+struct model_tally {
+	union { // equal names are one pointer; never NULL
+		const void *of;
+		const char *name;
+		const struct model_frame *where;
+	};
+	uint64_t count;
 };
 
 struct model_site {
@@ -126,12 +127,12 @@ struct model_site {
 	bool may_be_built_once;     // too: an import runs it, or its line has half of all that was allocated since it began
 	bool is_of_call;            // of class leak: see rank_is_of_call()
 	unsigned type_count;
-	const struct model_type *types; // MODEL_TYPES_MAX at most, the most frequent first
+	const struct model_tally *types; // MODEL_TYPES_MAX at most, the most frequent first
 	unsigned release_count;
-	uint64_t watched_releases;            // watched blocks that were released, as far as there was room
-	uint64_t temporary_of;                // the same, as far as there was room for these:
-	uint64_t temporary_releases;          // of them, released before their thread allocated again
-	const struct model_release *releases; // MODEL_RELEASES_MAX at most
+	uint64_t watched_releases;          // watched blocks that were released, as far as there was room
+	uint64_t temporary_of;              // the same, as far as there was room for these:
+	uint64_t temporary_releases;        // of them, released before their thread allocated again
+	const struct model_tally *releases; // MODEL_RELEASES_MAX at most
 };
 
 /*
@@ -140,12 +141,8 @@ struct model_site {
  */
 uint64_t model_estimate_error(uint64_t sample_bytes, uint64_t bytes);
 
-/* Adds `count` objects of a type to a list of MODEL_TYPES_MAX, in order; the least frequent may fall out. */
-void model_type_add(struct model_type types[MODEL_TYPES_MAX], unsigned *type_count, const char *name, uint64_t count);
-
-/* Adds `count` releases by a line to a list of MODEL_RELEASES_MAX, in order; the least frequent may fall out. */
-void model_release_add(struct model_release releases[MODEL_RELEASES_MAX], unsigned *release_count,
-                       const struct model_frame *where, uint64_t count);
+/* Adds to a list of at most `most`, in order; the least frequent may fall out. */
+void model_tally_add(struct model_tally *tallies, unsigned *tally_count, unsigned most, const void *of, uint64_t count);
 
 struct model_domain {
 	const char *name; // "heap", "cuda:0", ...

@@ -7,26 +7,6 @@
 #include "kmem_words.h"
 #include "model/model_build.h"
 
-void
-model_release_add(struct model_release releases[MODEL_RELEASES_MAX], unsigned *release_count,
-                  const struct model_frame *where, uint64_t count)
-{
-	struct model_release added = { where, count };
-	unsigned at = 0;
-
-	while (at < *release_count && releases[at].where != where)
-		at++;
-	if (at < *release_count)
-		added.count += releases[at].count;
-	else if (*release_count < MODEL_RELEASES_MAX)
-		(*release_count)++;
-	else if (releases[--at].count >= count)
-		return;
-	for (; at > 0 && releases[at - 1].count < added.count; at--)
-		releases[at] = releases[at - 1];
-	releases[at] = added;
-}
-
 /* False: there is none, or it cannot be read. */
 static bool
 is_whole(struct build *build, struct capture *capture, const struct kmem_release *release)
@@ -72,7 +52,7 @@ model_add_releases(struct build *build, struct capture *capture, struct process_
 
 	for (unsigned i = 0; i < KMEM_RELEASES_MAX; i++) {
 		const struct kmem_release *release = &timeline->releases[i];
-		struct model_release *releases;
+		struct model_tally *releases;
 		struct model_site *site;
 
 		if (!is_whole(build, capture, release) || sites[release->site - 1] == 0)
@@ -85,10 +65,10 @@ model_add_releases(struct build *build, struct capture *capture, struct process_
 		site->watched_releases += release->count;
 		if (stack->where == NULL)
 			continue;
-		releases = (struct model_release *)site->releases;
+		releases = (struct model_tally *)site->releases;
 		if (releases == NULL)
 			site->releases = releases = text_pool_room(build->pool, MODEL_RELEASES_MAX * sizeof(*releases));
-		model_release_add(releases, &site->release_count, stack->where, release->count);
+		model_tally_add(releases, &site->release_count, MODEL_RELEASES_MAX, stack->where, release->count);
 	}
 	for (unsigned i = 0; i < KMEM_TEMPORARY_MAX; i++) {
 		uint64_t word = COPY_OF(timeline->temporary[i]);

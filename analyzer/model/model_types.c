@@ -9,22 +9,22 @@
 #include "model/model_build.h"
 
 void
-model_type_add(struct model_type types[MODEL_TYPES_MAX], unsigned *type_count, const char *name, uint64_t count)
+model_tally_add(struct model_tally *tallies, unsigned *tally_count, unsigned most, const void *of, uint64_t count)
 {
-	struct model_type added = { name, count };
+	struct model_tally added = { .of = of, .count = count };
 	unsigned at = 0;
 
-	while (at < *type_count && types[at].name != name)
+	while (at < *tally_count && tallies[at].of != of)
 		at++;
-	if (at < *type_count)
-		added.count += types[at].count;
-	else if (*type_count < MODEL_TYPES_MAX)
-		(*type_count)++;
-	else if (types[--at].count >= count)
+	if (at < *tally_count)
+		added.count += tallies[at].count;
+	else if (*tally_count < most)
+		(*tally_count)++;
+	else if (tallies[--at].count >= count)
 		return;
-	for (; at > 0 && types[at - 1].count < added.count; at--)
-		types[at] = types[at - 1];
-	types[at] = added;
+	for (; at > 0 && tallies[at - 1].count < added.count; at--)
+		tallies[at] = tallies[at - 1];
+	tallies[at] = added;
 }
 
 void
@@ -47,10 +47,11 @@ model_add_types(struct build *build, struct capture *capture, const uint32_t *si
 		if (sites[stored->site - 1] == 0 || !capture_type_name(capture, stored->type, &name, &name_bytes))
 			continue;
 		struct model_site *site = &build->sites[sites[stored->site - 1] - 1];
-		struct model_type *types = (struct model_type *)site->types;
+		struct model_tally *types = (struct model_tally *)site->types;
 
 		if (types == NULL)
 			site->types = types = text_pool_room(build->pool, MODEL_TYPES_MAX * sizeof(*types));
-		model_type_add(types, &site->type_count, text_pool_add(build->pool, name, name_bytes), stored->count);
+		model_tally_add(types, &site->type_count, MODEL_TYPES_MAX, text_pool_add(build->pool, name, name_bytes),
+		                stored->count);
 	}
 }

@@ -26,7 +26,7 @@ static const struct json_field leak_fields[] = {
 static JSON_OBJECT_OF(leak, NULL, "Does it accumulate? Judged by surviving generations.");
 #undef OWNER
 
-#define OWNER struct model_type
+#define OWNER struct model_tally
 static const struct json_field type_fields[] = {
 	JSON_FIELD(name, ""),
 	JSON_FIELD(count, ""),

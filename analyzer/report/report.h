@@ -309,7 +309,7 @@ struct report_line {
 	bool is_start_up;      // of imports: the start of the interpreter
 	const char *import;    // of imports: the top-level module; "" = unknown
 	unsigned type_count;   // of all its sites
-	struct model_type types[MODEL_TYPES_MAX];
+	struct model_tally types[MODEL_TYPES_MAX];
 	bool are_types_older;  // counted some time before the end, and far from the blocks that are alive now
 	uint64_t held_samples; // blocks of which a look knows how they were held; 0 = nobody looked
 	size_t way_count;

@@ -77,7 +77,7 @@ add_types(const struct report_rows *rows, const struct rank_line *line, struct r
 		const struct model_site *site = rows->ranked->sites[line->first_site + i];
 
 		for (unsigned j = 0; j < site->type_count; j++)
-			model_type_add(made->types, &made->type_count, site->types[j].name, site->types[j].count);
+			model_tally_add(made->types, &made->type_count, MODEL_TYPES_MAX, site->types[j].name, site->types[j].count);
 		made->are_types_older = made->are_types_older ||
 		                        (site->type_count != 0 && !has_last_sample(&rows->model->processes[site->process]));
 	}
@@ -90,7 +90,7 @@ add_types(const struct report_rows *rows, const struct rank_line *line, struct r
 static void
 add_releases(const struct report_rows *rows, const struct rank_line *line, struct report_line *made)
 {
-	struct model_release releases[MODEL_RELEASES_MAX];
+	struct model_tally releases[MODEL_RELEASES_MAX];
 
 	for (size_t i = 0; i < line->site_count; i++) {
 		const struct model_site *site = rows->ranked->sites[line->first_site + i];
@@ -99,7 +99,8 @@ add_releases(const struct report_rows *rows, const struct rank_line *line, struc
 		made->temporary_of += site->temporary_of;
 		made->temporary_releases += site->temporary_releases;
 		for (unsigned j = 0; j < site->release_count; j++)
-			model_release_add(releases, &made->release_count, site->releases[j].where, site->releases[j].count);
+			model_tally_add(releases, &made->release_count, MODEL_RELEASES_MAX, site->releases[j].where,
+			                site->releases[j].count);
 	}
 	for (unsigned i = 0; i < made->release_count; i++)
 		made->releases[i] = (struct report_release){ report_place_of_frame(releases[i].where), releases[i].count };

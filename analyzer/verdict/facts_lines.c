@@ -429,7 +429,7 @@ static void
 find_kept_way(struct verdict_facts *facts, const struct ranked *live)
 {
 	const struct rank_line *line = &facts->top_live;
-	struct model_release releases[MODEL_RELEASES_MAX];
+	struct model_tally releases[MODEL_RELEASES_MAX];
 	uint64_t watched = 0;
 	unsigned count = 0;
 	struct kept_way way;
@@ -441,7 +441,7 @@ find_kept_way(struct verdict_facts *facts, const struct ranked *live)
 
 		watched += site->watched_releases;
 		for (unsigned j = 0; j < site->release_count; j++)
-			model_release_add(releases, &count, site->releases[j].where, site->releases[j].count);
+			model_tally_add(releases, &count, MODEL_RELEASES_MAX, site->releases[j].where, site->releases[j].count);
 	}
 	facts->top_kept = (struct verdict_kept){
 		.count = way.live_count,

@@ -182,13 +182,13 @@ static void
 the_most_frequent_kinds_are_kept(void **state)
 {
 	static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h" };
-	struct model_type types[MODEL_TYPES_MAX];
+	struct model_tally types[MODEL_TYPES_MAX];
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < COUNT_OF(names); i++)
-		model_type_add(types, &count, names[i], 10 * (i + 1));
-	model_type_add(types, &count, names[7], 5);
-	model_type_add(types, &count, names[0], 1); // too few: it was left out, and stays so
+		model_tally_add(types, &count, MODEL_TYPES_MAX, names[i], 10 * (i + 1));
+	model_tally_add(types, &count, MODEL_TYPES_MAX, names[7], 5);
+	model_tally_add(types, &count, MODEL_TYPES_MAX, names[0], 1); // too few: it was left out, and stays so
 	assert_int_equal(count, MODEL_TYPES_MAX);
 	for (unsigned i = 0; i < count; i++) {
 		assert_ptr_equal(types[i].name, names[7 - i]);

@@ -124,7 +124,7 @@ what_found_no_room_is_not_attributed(void **state)
 static void
 kinds_that_were_counted_earlier_say_so(void **state)
 {
-	static struct model_type kinds[] = { { "float", 510 }, { "dict", 7 } };
+	static struct model_tally kinds[] = { { { "float" }, 510 }, { { "dict" }, 7 } };
 	static const struct {
 		int process_state;
 		uint64_t blocks;
@@ -150,7 +150,7 @@ kinds_that_were_counted_earlier_say_so(void **state)
 static void
 kinds_that_are_left_out_are_said(void **state)
 {
-	static struct model_type kinds[] = { { "tuple", 650 }, { "float", 630 }, { "str", 600 } };
+	static struct model_tally kinds[] = { { { "tuple" }, 650 }, { { "float" }, 630 }, { { "str" }, 600 } };
 	static const struct {
 		uint64_t blocks;
 		const char *says;
