@@ -129,11 +129,13 @@ class Body:
         self.text = "\n\n".join(texts) or None
 
     def _grown(self, now, figure, least):
-        """Call stacks that hold more than when the body began, but those of these questions themselves."""
-        sites = recording.ask(*now, "--since", self.name + "begin", "--top", str(STACKS_MAX), recording.own_capture())["sites"]
-        rows = [Held(site, site[figure]) for site in sites if site[figure] >= least and site["domain"] in OF_HOST
-                and not any(frame["file"] == recording.__file__ for frame in site["frames"])]
-        return sorted(rows, key=lambda held: -held.bytes)
+        """Call stacks that hold more than when the body began, but those of these questions themselves. Native frames make no other stack."""
+        stacks = {}
+        for site in recording.ask(*now, "--since", self.name + "begin", "--top", str(STACKS_MAX), recording.own_capture())["sites"]:
+            frames = [(frame["file"] or frame["module"], frame["line"], frame["function"]) for frame in site["frames"]]
+            if site["domain"] in OF_HOST and not any(file == recording.__file__ for file, _, _ in frames):
+                stacks.setdefault((site["domain"], *frames), Held(site, 0)).bytes += site[figure]
+        return sorted((held for held in stacks.values() if held.bytes >= least), key=lambda held: -held.bytes)
 
     def _judge_memory(self):
         if self.memory is None or self.meter.peak_bytes() < self.memory.bytes:

@@ -195,6 +195,21 @@ def test_keeps_little():
     assert re.search(r"1\.[89] MiB .*leaky\.c:8 leak  latest = malloc\(.*\n +at leaky\.c:8 leak\n +at test_it\.py:\d+ test_leaks\n", done.stdout), done.stdout
 
 
+PARTS = """
+data = work(200 << 20)
+@pytest.mark.limit_leaks("5 MB")
+def test_keeps():
+    for _ in range(60):
+        kept.append(bytearray(100_000))
+"""
+
+
+def test_a_call_stack_is_judged_as_a_whole(tests):
+    """Its first blocks were booked without native frames: to the report these are two stacks, to a person one."""
+    done = pytest_of(tests(PARTS), "--kmemshim", "-rA", "-q")
+    assert outcomes(done) == {"test_keeps": "FAILED"} and "1 call stack kept 5.0 MiB or more" in done.stdout and " 5.7 MiB " in done.stdout, done.stdout
+
+
 SIZES = """
 @pytest.mark.parametrize("mib", [3, 30, 20])
 def test_of(mib):
