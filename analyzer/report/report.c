@@ -201,6 +201,8 @@ build_process(struct report *report, struct report_process *to, const struct mod
 	const struct kmem_identity *identity = process->identity;
 	const struct kmem_launcher *launcher = process->launcher;
 	const struct kmem_heartbeat *last = model_last_beat(process);
+	uint64_t most_bytes = verdict_most_resident_of(process);
+	uint64_t seen_bytes = MOST_OF(beat, process->heartbeats, process->heartbeat_count, beat->resident_bytes);
 	char version[32] = "";
 
 	if (process->python_version != 0)
@@ -229,8 +231,9 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.resident_age_ns = resident_age_ns(process),
 		.is_end_known = model_ended_ns(process) != 0,
 		.machine_bytes = identity->machine_bytes,
-		.max_resident_bytes = verdict_most_resident_of(process),
-		.max_charged_bytes = last != NULL && last->cgroup_bytes < last->resident_bytes
+		.max_resident_bytes = most_bytes,
+		.max_charged_bytes = last != NULL && last->cgroup_bytes < last->resident_bytes &&
+		                             seen_bytes >= most_bytes / 4 * 3
 		                         ? MOST_OF(beat, process->heartbeats, process->heartbeat_count, beat->cgroup_bytes)
 		                         : 0,
 	};

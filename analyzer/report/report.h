@@ -185,7 +185,7 @@ struct report_process {
 	struct report_timeline timeline; // what it held over time
 	uint64_t max_resident_bytes;     // verdict_most_resident_of() it
 	uint64_t
-		max_charged_bytes; // to the cgroup with the limit, at a heartbeat, where that was less than it had in memory; 0 = it was not
+		max_charged_bytes; // to the cgroup with the limit, at a heartbeat, where that was less than it had in memory; 0 = it was not, or none saw most of that
 };
 
 /* "brk", "heap", ..., "not attributed"; NULL = no such part. The second one says what it is, or "". */

@@ -116,18 +116,20 @@ static void
 more_in_memory_than_the_limit_is_explained(void **state)
 {
 	static const struct {
-		uint64_t limit_bytes, machine_bytes, most_bytes, charged_bytes;
+		uint64_t limit_bytes, machine_bytes, most_bytes, charged_bytes, sampled_bytes;
 		const char *says;
 	} cases[] = {
-		{ 200 * MIB, 16 * GIB, 202 * MIB, 202 * MIB,
+		{ 200 * MIB, 16 * GIB, 202 * MIB, 202 * MIB, 100 * MIB,
 		  "It had at most 202 MiB in memory. The container's limit is 200 MiB: libraries and files that another\n"
 		  "container read first do not count against it.\n" },
-		{ 200 * MIB, 16 * GIB, 190 * MIB, 50 * MIB,
+		{ 200 * MIB, 16 * GIB, 190 * MIB, 50 * MIB, 180 * MIB,
 		  "It had at most 190 MiB in memory. Of the container's limit of 200 MiB at most 50.0 MiB (25 %) was in\n"
 		  "use at a sample: libraries and files that another container read first do not count.\n" },
-		{ 200 * MIB, 16 * GIB, 100 * MIB, 100 * MIB,
+		{ 200 * MIB, 16 * GIB, 190 * MIB, 14 * MIB, 20 * MIB, // a sample of long before
+		  "It had at most 190 MiB in memory: 95 % of the container's limit of 200 MiB.\n" },
+		{ 200 * MIB, 16 * GIB, 100 * MIB, 100 * MIB, 100 * MIB,
 		  "It had at most 100 MiB in memory: 50 % of the container's limit of 200 MiB.\n" },
-		{ UINT64_MAX, 1 * GIB, 1025 * MIB, 1025 * MIB,
+		{ UINT64_MAX, 1 * GIB, 1025 * MIB, 1025 * MIB, 100 * MIB,
 		  "It had at most 1.00 GiB in memory; the machine has 1.00 GiB.\n" },
 	};
 
@@ -140,7 +142,7 @@ more_in_memory_than_the_limit_is_explained(void **state)
 		hand.launcher.max_resident_bytes = cases[i].most_bytes;
 		hand.process.resident = NULL;
 		hand.heartbeat.limit_bytes = cases[i].limit_bytes;
-		hand.heartbeat.resident_bytes = 100 * MIB;
+		hand.heartbeat.resident_bytes = cases[i].sampled_bytes;
 		hand.heartbeat.cgroup_bytes = cases[i].charged_bytes;
 		hand.identity.machine_bytes = cases[i].machine_bytes;
 		text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
