@@ -378,7 +378,7 @@ def test_a_link_that_waits_beside_a_file_is_not_followed(planted, out, nobodys):
     assert done.returncode == 0, done.stderr
     assert is_untouched(own)
     assert page.read_text().startswith("<!DOCTYPE html>") and not page.is_symlink()
-    assert page.stat().st_uid == os.geteuid() and page.stat().st_mode & 0o022 == 0  # not given to whom the older one belonged
+    assert page.stat().st_uid == os.geteuid() and page.stat().st_mode & 0o777 == 0o600  # whom the older one belonged to may not read it
 
 
 @pytest.mark.parametrize("words", [("report", "--html"), ("export", "--format", "speedscope", "-o"), ("baseline", "-o")])
@@ -403,6 +403,16 @@ def test_nothing_is_appended_through_a_link_of_another_user(planted, programs, t
 
     assert done.returncode == USAGE and LINKED in done.stderr, done.stderr
     assert is_untouched(own)
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_what_is_open_already_is_written_to(name, programs, tmp_path, out):
+    """A pipe, too: the text of such a link is no path."""
+    harness.record([programs("leak_in_a_loop.c")], out)
+    assert harness.kmemshim("baseline", out, "-o", tmp_path / "base.json").returncode == 0
+    for kind in ("markdown", "github-summary"):
+        done = harness.kmemshim("check", out, "--baseline", tmp_path / "base.json", "--format", f"{kind}={name}")
+        assert done.returncode == 0 and done.stdout.startswith("### Memory: ok"), (kind, done.stderr)
 
 
 def commands_that_write(page, out, base):
