@@ -169,12 +169,13 @@ static FILE *
 open_beside(struct output_file *file, mode_t mode, const struct stat *there)
 {
 	const char *slash = strrchr(file->path, '/');
+	OWNED char *folder = slash != NULL ? memory_printed("%.*s/", (int)(slash - file->path), file->path)
+	                                   : memory_text(".");
 	uint64_t chance;
 	int fd = -1;
 
 	file->name = slash != NULL ? slash + 1 : file->path;
-	file->folder = owner_open(slash == NULL ? "." : TEXT(PATH_MAX, "%.*s/", (int)(slash - file->path), file->path),
-	                          O_PATH | O_DIRECTORY, 0);
+	file->folder = owner_open(folder, O_PATH | O_DIRECTORY, 0);
 	if (file->folder < 0 || getrandom(&chance, sizeof(chance), 0) != (ssize_t)sizeof(chance))
 		return NULL;
 	(void)snprintf(file->beside, sizeof(file->beside), "%.*s.%016" PRIx64 ".new", NAME_BYTES, file->name, chance);

@@ -68,9 +68,24 @@ def test_a_report_is_not_written_to_a_fifo_that_nobody_reads(programs, tmp_path,
     harness.record([programs("leak_in_a_loop.c")], out)
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    done = harness.kmemshim("baseline", out, "-o", fifo, timeout=QUICK)
+    base = tmp_path / "base.json"
+    assert harness.kmemshim("baseline", out, "-o", base).returncode == 0
+    written = harness.kmemshim("baseline", out, "-o", fifo, timeout=QUICK)
 
-    assert done.returncode == USAGE and done.stderr.count("\n") == 1 and "cannot write" in done.stderr
+    appended = harness.kmemshim("check", out, "--baseline", base, "--format", f"github-summary={fifo}", timeout=QUICK)
+
+    for done in (written, appended):
+        assert done.returncode == USAGE and done.stderr.count("\n") == 1 and "cannot write" in done.stderr
+
+
+def test_a_path_that_is_longer_than_the_kernel_takes_leads_where_it_says(programs, tmp_path, out):
+    harness.record([programs("leak_in_a_loop.c")], out)
+    long = 195 * "d"
+    for name in (long, "real", long[:4095 - 20 * 199]):  # to this one it leads when it is cut
+        (tmp_path / name).mkdir()
+    done = harness.kmemshim("baseline", out, "-o", f"{long}/../" * 21 + "real/base.json", cwd=tmp_path)
+
+    assert done.returncode == 0 and [path.parent.name for path in tmp_path.rglob("base.json")] == ["real"], done.stderr
 
 
 NOBODY = 65534
