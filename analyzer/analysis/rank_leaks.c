@@ -12,6 +12,7 @@
 #include "analysis/device_parts.h"
 #include "analysis/rank.h"
 #include "base/amount.h"
+#include "base/hash.h"
 #include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
@@ -423,13 +424,36 @@ is_load_by_look(const struct model *model, struct model_site *site, bool guess)
 	return site->is_of_call || (guess && (way == NULL || strcmp(way->kind, "lost") != 0));
 }
 
-/* The storage of a container may be newer than the objects in it: a line has paused in all that it holds. */
-static bool
-has_line_paused(const struct model *model, const struct model_site *line)
+/* The storage of a container may be newer than the objects in it: a line has paused in all that it holds. These have not. */
+struct line_at_work {
+	struct line_of_process {
+		const struct model_frame *where;
+		uint64_t process;
+	} line;
+	UT_hash_handle hh;
+};
+
+static struct line_at_work *
+find_at_work(const struct model *model)
 {
-	return !ANY(site, model->sites, model->site_count,
-	            site->process == line->process && site->where == line->where && site->live_bytes != 0 &&
-	                !site->has_paused);
+	struct line_at_work *lines = NULL;
+	struct line_at_work *line;
+
+	EACH (site, model->sites, model->site_count) {
+		if (site->live_bytes != 0 && !site->has_paused)
+			(void)HASH_MADE(lines, line, ((struct line_of_process){ site->where, site->process }), line);
+	}
+	return lines;
+}
+
+static bool
+has_line_paused(const struct line_at_work *at_work, const struct model_site *site)
+{
+	const struct line_of_process line = { site->where, site->process };
+	const struct line_at_work *found;
+
+	HASH_FIND(hh, at_work, &line, sizeof(line), found);
+	return found == NULL;
 }
 
 /*
@@ -440,7 +464,7 @@ has_line_paused(const struct model *model, const struct model_site *line)
  */
 static void
 judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const uint64_t *newest_bytes,
-                  const bool *is_load, struct model_site **leaking, size_t count)
+                  const bool *is_load, const struct line_at_work *at_work, struct model_site **leaking, size_t count)
 {
 	uint64_t live_bytes = 0;
 	bool is_of_load = true;
@@ -468,7 +492,7 @@ judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const ui
 	bool may_be_built_once = is_load_by_look(model, leaking[0], is_of_import || is_alone) && !is_of_steps;
 
 	is_over = may_be_built_once &&
-	          (is_over || has_line_paused(model, leaking[0]) || has_stopped(model, leaking, count));
+	          (is_over || has_line_paused(at_work, leaking[0]) || has_stopped(model, leaking, count));
 	for (size_t i = 0; i < count; i++) {
 		leaking[i]->may_be_built_once = may_be_built_once;
 		leaking[i]->is_of_call = leaking[0]->is_of_call;
@@ -482,6 +506,7 @@ judge_lines(const struct model *model, const uint64_t *latest_ms, struct model_s
 {
 	OWNED bool *is_load = find_loads(model);
 	OWNED uint64_t *newest_bytes = find_newest_bytes(model);
+	struct line_at_work *at_work = find_at_work(model);
 
 	for (size_t first = 0, end; first < count; first = end) {
 		bool is_arena = model->domains[leaking[first]->domain].id.kind == DOMAIN_PYTHON_ARENA;
@@ -489,10 +514,11 @@ judge_lines(const struct model *model, const uint64_t *latest_ms, struct model_s
 
 		for (end = first; end < count && rank_compare_places(leaking[first], leaking[end]) == 0; end++)
 			bytes += grown_bytes(leaking[end]);
-		judge_as_data_set(model, latest_ms, newest_bytes, is_load, &leaking[first], end - first);
+		judge_as_data_set(model, latest_ms, newest_bytes, is_load, at_work, &leaking[first], end - first);
 		for (size_t i = first; i < end && bytes < (is_arena ? ARENA_FLOOR_BYTES : LEAK_FLOOR_BYTES); i++)
 			leaking[i]->leak = is_arena ? MODEL_LEAK_TOO_SHORT : MODEL_LEAK_STEADY;
 	}
+	HASH_FREE(at_work, free);
 }
 
 ORDER_OF_POINTERS(compare_lines_of_processes, struct model_site,

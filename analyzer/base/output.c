@@ -133,7 +133,7 @@ free_file(struct output_file *file)
 static FILE *
 open_in_place(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = owner_open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	struct stat status;
 
 	if (fd < 0)
@@ -148,13 +148,13 @@ open_in_place(const char *path)
 }
 
 /*
- * Who may read an older file of this name may read the new one, from the first byte on. It is ours, whosever the older one was: a group that
- * we may not give it to may do nothing, and nobody else may write where another user was the owner.
+ * Who may read an older file of this name may read the new one, from the first byte on, where the older one is no other user's. A group that
+ * we may not give it to may do nothing.
  */
 static void
 take_mode(int fd, const struct stat *there)
 {
-	mode_t mode = owner_is_trusted(there->st_uid) ? 0777 : 0755;
+	mode_t mode = 0777;
 	struct stat own;
 
 	if (fstat(fd, &own) != 0 || !S_ISREG(own.st_mode) || own.st_nlink != 1 || own.st_uid != geteuid())
@@ -169,12 +169,13 @@ static FILE *
 open_beside(struct output_file *file, mode_t mode, const struct stat *there)
 {
 	const char *slash = strrchr(file->path, '/');
+	OWNED char *folder = slash != NULL ? memory_printed("%.*s/", (int)(slash - file->path), file->path)
+	                                   : memory_text(".");
 	uint64_t chance;
 	int fd = -1;
 
 	file->name = slash != NULL ? slash + 1 : file->path;
-	file->folder = owner_open(slash == NULL ? "." : TEXT(PATH_MAX, "%.*s/", (int)(slash - file->path), file->path),
-	                          O_PATH | O_DIRECTORY, 0);
+	file->folder = owner_open(folder, O_PATH | O_DIRECTORY, 0);
 	if (file->folder < 0 || getrandom(&chance, sizeof(chance), 0) != (ssize_t)sizeof(chance))
 		return NULL;
 	(void)snprintf(file->beside, sizeof(file->beside), "%.*s.%016" PRIx64 ".new", NAME_BYTES, file->name, chance);
@@ -231,7 +232,8 @@ output_open(const char *path, mode_t mode, struct fail *fail)
 			free(file->path);
 			file->path = memory_text(real);
 		}
-		file->stream = open_beside(file, mode, is_there && S_ISREG(there.st_mode) ? &there : NULL);
+		file->stream = open_beside(
+			file, mode, is_there && S_ISREG(there.st_mode) && owner_is_trusted(there.st_uid) ? &there : NULL);
 	} else {
 		file->stream = is_own ? fdopen(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0), "w") : open_in_place(file->path);
 	}

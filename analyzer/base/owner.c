@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -15,6 +17,15 @@
 #include "base/text_clean.h"
 
 #define LINKS_MAX 40 // as Linux
+
+/* A link that leads to an open file, or to what a process has; its text is no path. */
+static bool
+is_of_proc(int link)
+{
+	struct statfs system;
+
+	return fstatfs(link, &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
+}
 
 bool
 owner_is_trusted(uid_t owner)
@@ -58,7 +69,11 @@ open_from(int folder, const char *path, int flags, mode_t mode, unsigned links)
 		OWNED char *way = memory_zeroed(PATH_MAX + strlen(rest) + 2, 1);
 
 		errno = ELOOP;
-		if (!owner_is_trusted(status.st_uid) || links == 0 || readlinkat(next, "", way, PATH_MAX - 1) <= 0)
+		if (!owner_is_trusted(status.st_uid) || links == 0)
+			return -1;
+		if (is_of_proc(next) && *rest == '\0')
+			return openat(from, name, flags | O_CLOEXEC, mode);
+		if (readlinkat(next, "", way, PATH_MAX - 1) <= 0)
 			return -1;
 		return open_from(from, strcat(strcat(way, "/"), rest), flags, mode, links - 1);
 	}

@@ -35,15 +35,16 @@ find_output(const char *word, const char **file)
 	             strlen(output->name) == length && strncmp(output->name, word, length) == 0);
 }
 
-/* Appends: others have written into the file, or will. */
+/* Appends: others have written into the file, or will. A FIFO that nobody reads is refused, not waited for. */
 static bool
 append(const struct check *check, const struct check_output *output, const char *path, struct fail *fail)
 {
-	int fd = owner_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, OUTPUT_OF_ALL);
+	int fd = owner_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, OUTPUT_OF_ALL);
 	FILE *stream = fd >= 0 ? fdopen(fd, "a") : NULL;
 
 	if (stream == NULL)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, OWNER_WHY(errno));
+	(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 	output->render(check, stream);
 
 	bool is_written = ferror(stream) == 0;

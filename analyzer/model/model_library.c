@@ -12,9 +12,8 @@
 #include "base/items.h"
 #include "base/text_start.h"
 
-/* Does this module stand between the library and the system in the stack of a mapping? */
-static bool
-is_between(const char *module)
+bool
+model_library_is_between(const char *module)
 {
 	static const char *const starts[] = { "libc.so", "libc-", "libpthread", "ld-linux", "libkmemshim", NULL };
 
@@ -24,8 +23,9 @@ is_between(const char *module)
 static const struct model_frame *
 maker_of(const struct model_site *site)
 {
-	const struct model_frame *const *found = FIRST(
-		frame, site->frames, site->frame_count, (*frame)->kind == MODEL_FRAME_NATIVE && !is_between((*frame)->module));
+	const struct model_frame *const *found = FIRST(frame, site->frames, site->frame_count,
+	                                               (*frame)->kind == MODEL_FRAME_NATIVE &&
+	                                                   !model_library_is_between((*frame)->module));
 
 	return found != NULL ? *found : NULL;
 }

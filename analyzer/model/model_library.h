@@ -10,6 +10,9 @@
 #include "base/text_pool.h"
 #include "model/model.h"
 
+/* Does this module stand between the library and the system in a stack? */
+bool model_library_is_between(const char *module);
+
 /* Sets `library` of the sites: "polars", "libarrow", "node"; "a library" where it is not known. */
 void model_libraries_name(struct model *model, struct text_pool *pool);
 

@@ -243,7 +243,7 @@ is_mapped(const struct verdict_facts *facts, const struct rank_line *line)
 void
 say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
-	if (verdict_is_of_recursion(line)) {
+	if (verdict_is_of_recursion(facts, line)) {
 		say_next(
 			verdict,
 			"let %s call itself less deep, or hold less in each call: what %s allocates stays until the call returns",

@@ -93,7 +93,7 @@ PHRASE(ACCUMULATES)
 	const struct rank_line *line = &finding->line;
 	bool is_part = line->leaking_bytes < line->live_bytes / 10 * 9; // that grows
 
-	if (verdict_is_of_recursion(line))
+	if (verdict_is_of_recursion(facts, line))
 		say(verdict, " It grows with the depth of %s, which calls itself: ", line->where->function);
 	else if (line->telling->is_of_call)
 		say(verdict, " It grows in a call that has not returned, as a load does: ");

@@ -174,14 +174,26 @@ say_refusal(const struct verdict_facts *facts, struct verdict *verdict)
 	say(verdict, " was refused");
 }
 
+/* Is it held by something that is there when the call has returned? */
+static bool
+is_held_beyond_call(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	const struct holders_line *held = verdict_holders_of(facts, line);
+	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
+
+	return way != NULL && strcmp(way->kind, "held") == 0 && !model_holders_is_of_call(way) &&
+	       !model_holders_is_local_of(way, line->where->function);
+}
+
 bool
-verdict_is_of_recursion(const struct rank_line *line)
+verdict_is_of_recursion(const struct verdict_facts *facts, const struct rank_line *line)
 {
 	const struct model_site *site = line->telling;
 
-	return line->where != NULL && SUM_OF(frame, site->frames, site->frame_count,
-	                                     strcmp((*frame)->function, line->where->function) == 0 &&
-	                                         strcmp((*frame)->file, line->where->file) == 0) >= RECURSION_FRAMES;
+	return line->where != NULL && !is_held_beyond_call(facts, line) &&
+	       SUM_OF(frame, site->frames, site->frame_count,
+	              strcmp((*frame)->function, line->where->function) == 0 &&
+	                  strcmp((*frame)->file, line->where->file) == 0) >= RECURSION_FRAMES;
 }
 
 const char *

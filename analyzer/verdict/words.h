@@ -60,8 +60,8 @@ const char *verdict_steps_text(const struct line_steps *kept, char text[VERDICT_
 
 /* ", or it is a one-time load ...", or nothing */
 const char *if_built_once(const struct rank_line *line);
-/* Was it allocated deep in calls of its function by itself? What they hold grows with their depth. */
-bool verdict_is_of_recursion(const struct rank_line *line);
+/* Was it allocated deep in calls of its function by itself, and may these hold it? Then it grows with their depth. */
+bool verdict_is_of_recursion(const struct verdict_facts *facts, const struct rank_line *line);
 
 /* `many` is the ending of the word: "s", "es". */
 static inline const char *

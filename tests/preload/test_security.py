@@ -68,9 +68,24 @@ def test_a_report_is_not_written_to_a_fifo_that_nobody_reads(programs, tmp_path,
     harness.record([programs("leak_in_a_loop.c")], out)
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    done = harness.kmemshim("baseline", out, "-o", fifo, timeout=QUICK)
+    base = tmp_path / "base.json"
+    assert harness.kmemshim("baseline", out, "-o", base).returncode == 0
+    written = harness.kmemshim("baseline", out, "-o", fifo, timeout=QUICK)
 
-    assert done.returncode == USAGE and done.stderr.count("\n") == 1 and "cannot write" in done.stderr
+    appended = harness.kmemshim("check", out, "--baseline", base, "--format", f"github-summary={fifo}", timeout=QUICK)
+
+    for done in (written, appended):
+        assert done.returncode == USAGE and done.stderr.count("\n") == 1 and "cannot write" in done.stderr
+
+
+def test_a_path_that_is_longer_than_the_kernel_takes_leads_where_it_says(programs, tmp_path, out):
+    harness.record([programs("leak_in_a_loop.c")], out)
+    long = 195 * "d"
+    for name in (long, "real", long[:4095 - 20 * 199]):  # to this one it leads when it is cut
+        (tmp_path / name).mkdir()
+    done = harness.kmemshim("baseline", out, "-o", f"{long}/../" * 21 + "real/base.json", cwd=tmp_path)
+
+    assert done.returncode == 0 and [path.parent.name for path in tmp_path.rglob("base.json")] == ["real"], done.stderr
 
 
 NOBODY = 65534
@@ -378,7 +393,7 @@ def test_a_link_that_waits_beside_a_file_is_not_followed(planted, out, nobodys):
     assert done.returncode == 0, done.stderr
     assert is_untouched(own)
     assert page.read_text().startswith("<!DOCTYPE html>") and not page.is_symlink()
-    assert page.stat().st_uid == os.geteuid() and page.stat().st_mode & 0o022 == 0  # not given to whom the older one belonged
+    assert page.stat().st_uid == os.geteuid() and page.stat().st_mode & 0o777 == 0o600  # whom the older one belonged to may not read it
 
 
 @pytest.mark.parametrize("words", [("report", "--html"), ("export", "--format", "speedscope", "-o"), ("baseline", "-o")])
@@ -403,6 +418,16 @@ def test_nothing_is_appended_through_a_link_of_another_user(planted, programs, t
 
     assert done.returncode == USAGE and LINKED in done.stderr, done.stderr
     assert is_untouched(own)
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_what_is_open_already_is_written_to(name, programs, tmp_path, out):
+    """A pipe, too: the text of such a link is no path."""
+    harness.record([programs("leak_in_a_loop.c")], out)
+    assert harness.kmemshim("baseline", out, "-o", tmp_path / "base.json").returncode == 0
+    for kind in ("markdown", "github-summary"):
+        done = harness.kmemshim("check", out, "--baseline", tmp_path / "base.json", "--format", f"{kind}={name}")
+        assert done.returncode == 0 and done.stdout.startswith("### Memory: ok"), (kind, done.stderr)
 
 
 def commands_that_write(page, out, base):

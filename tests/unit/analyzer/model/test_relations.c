@@ -175,9 +175,13 @@ both_outputs_say_it(void **state)
 static void
 what_threads_did_is_put_to_the_line_that_gave_the_work(void **state)
 {
-	enum { GIVES, WAITS, OWN_GIVES, OWN_WAITS, OTHER_WORK, OTHER_FUNCTION, BEGINS, OWN_BEGINS, SITES };
-	struct model_frame native[2] = { { .kind = MODEL_FRAME_NATIVE, .function = "run" },
-		                             { .kind = MODEL_FRAME_NATIVE } };
+	enum { GIVES, WAITS, OWN_GIVES, OWN_WAITS, OTHER_WORK, OTHER_FUNCTION, BEGINS, OWN_BEGINS, LOGS, LOGS_TOO, SITES };
+	static const char library[] = "libxla.so";
+	struct model_frame native[] = {
+		{ .kind = MODEL_FRAME_NATIVE, .function = "run", .module = library },
+		{ .kind = MODEL_FRAME_NATIVE, .module = library },
+		{ .kind = MODEL_FRAME_NATIVE, .module = "liblogger.so" }, // nobody gives it work
+	};
 	struct model_frame at[] = {
 		{ .kind = MODEL_FRAME_PYTHON, .function = "main", .file = "/train.py", .line = 20, .is_user = true },
 		{ .kind = MODEL_FRAME_PYTHON, .function = "main", .file = "/train.py", .line = 21, .is_user = true },
@@ -187,6 +191,7 @@ what_threads_did_is_put_to_the_line_that_gave_the_work(void **state)
 	const struct model_frame *stacks[SITES][2] = {
 		{ &native[0], &at[0] }, { &native[0], &at[1] }, { &native[1], &at[0] }, { &native[1], &at[1] },
 		{ &native[1], &at[1] }, { &native[0], &at[2] }, { &native[0], &at[3] }, { &native[1], &at[3] },
+		{ &native[2], &at[0] }, { &native[2], &at[1] },
 	};
 	struct model_site sites[SITES];
 	struct text_pool *pool = text_pool_new();
@@ -208,6 +213,7 @@ what_threads_did_is_put_to_the_line_that_gave_the_work(void **state)
 	assert_ptr_equal(sites[OTHER_WORK].where, &at[1]);
 	assert_ptr_equal(sites[OTHER_FUNCTION].where, &at[2]);
 	assert_ptr_equal(sites[BEGINS].where, &at[3]);
+	assert_ptr_equal(sites[LOGS_TOO].where, &at[1]);
 	text_pool_free(pool);
 }
 

@@ -814,15 +814,36 @@ growth_is_no_trifle_where_the_rest_cannot_be_judged(void **state)
 static void
 a_line_that_grows_with_the_depth_of_a_recursion_is_told_so(void **state)
 {
-	for (unsigned depth = 63; depth <= 64; depth++) {
+	static const struct {
+		unsigned depth;
+		const char *held_by; // NULL: nobody looked
+		bool is_told;
+	} cases[] = {
+		{ 63, NULL, false },
+		{ 64, NULL, true },
+		{ 64, "local `memo` of epoch() (train.py:40) -> list of 30 [*]", true },
+		{ 64, "the stack of thread 7", true },
+		{ 64, "local `memo` of main() (train.py:90) -> list of 30 [*]", false },
+		{ 64, "global `memo` of module train -> dict of 30 [*]", false }, // it remembers what it has worked out
+	};
+
+	(void)state;
+	for (size_t c = 0; c < ARRAY_LEN(cases); c++) {
+		const unsigned depth = cases[c].depth;
 		const struct model_frame *frames[64];
+		struct holders_way way = { "held", cases[c].held_by, 32, "", 0, "", "" };
+		struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
+		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
 		struct model_site *site;
 		struct verdict verdict;
-		bool is_deep = depth == 64;
+		bool is_deep = cases[c].is_told;
 
 		hand_model_make(&hand);
 		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
 		hand_model_generations(site, 12, 12, 3, 3);
+		line.file = site->where->file;
+		line.function = site->where->function;
+		hand.process.holders = cases[c].held_by != NULL ? &holders : NULL;
 		for (unsigned i = 0; i < depth; i++)
 			frames[i] = site->where;
 		site->frames = frames;
