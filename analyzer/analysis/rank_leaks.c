@@ -76,6 +76,9 @@ rank_is_start_up(const struct model_site *site)
 	const struct model_frame *entry = outermost(site);
 	bool is_initializing = false;
 
+	if (site->frame_count == 0 && site->omitted == 0 &&
+	    site->samples != 0)      // small objects, made while no code of Python ran
+		return site->has_paused; // else a program that embeds it goes on
 	if (entry == NULL || site->omitted != 0 || !text_starts_with_any(entry->function, entries))
 		return false;
 	/* Below an evaluator it was Python code, even where its frames could not be read: the interpreter's until it is up. */

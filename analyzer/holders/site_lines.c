@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "analysis/rank.h"
 #include "base/memory.h"
 #include "base/order.h"
 
@@ -68,7 +69,8 @@ site_lines_make(const struct model *model, bool has_objects, struct site_lines *
 
 		line->live_bytes += site->live_bytes;
 		line->live_count += site->live_count;
-		if (site->import != NULL && site->import[0] != '\0') // "" is no import that is known
+		if ((site->import != NULL && site->import[0] != '\0') ||
+		    rank_is_start_up(site)) // "" is no import that is known
 			line->imported_bytes += site->live_bytes;
 		of_site[sorted[i].index] = (uint32_t)lines->count - 1;
 	}

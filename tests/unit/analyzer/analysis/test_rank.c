@@ -433,19 +433,34 @@ static const struct {
 	const char *functions[6];
 	bool is_start_up;
 	const char *why;
+	uint64_t samples;
+	bool has_paused;
 } start_cases[] = {
 	{ { "PyList_New", "Py_InitializeFromConfig", "Py_BytesMain", "main", "__libc_start_main", "_start" },
 	  true,
-	  "the interpreter sets itself up" },
-	{ { "_PyObject_GC_New", "pymain_init", "pymain_main", "Py_BytesMain", "main" }, true, "the same, with more names" },
+	  "the interpreter sets itself up",
+	  0,
+	  false },
+	{ { "_PyObject_GC_New", "pymain_init", "pymain_main", "Py_BytesMain", "main" },
+	  true,
+	  "the same, with more names",
+	  0,
+	  false },
 	{ { "PyList_New", "_PyEval_EvalFrameDefault", "Py_InitializeFromConfig", "Py_BytesMain" },
 	  true,
-	  "its own frozen modules, before their frame is there" },
+	  "its own frozen modules, before their frame is there",
+	  0,
+	  false },
 	{ { "PyList_New", "_PyEval_EvalFrameDefault", "Py_RunMain", "Py_BytesMain" },
 	  false,
-	  "the script, whose Python frames could not be read" },
-	{ { "PyList_New", "work", "start_thread" }, false, "a thread of a library" },
-	{ { "PyList_New" }, false, "a stack that ends early" },
+	  "the script, whose Python frames could not be read",
+	  0,
+	  false },
+	{ { "PyList_New", "work", "start_thread" }, false, "a thread of a library", 0, false },
+	{ { "PyList_New" }, false, "a stack that ends early", 0, false },
+	{ { NULL }, true, "small objects, before there was any code of Python", 4, true },
+	{ { NULL }, false, "a program that embeds Python, and goes on", 4, false },
+	{ { NULL }, false, "a stack that was lost", 0, true },
 };
 
 static void
@@ -469,6 +484,8 @@ what_the_interpreter_starts_with_is_never_above_real_lines(void **state)
 			site->frame_count++;
 		}
 		site->where = &hand.frames[0][0];
+		site->samples = start_cases[i].samples;
+		site->has_paused = start_cases[i].has_paused;
 		hand_model_site(&hand, HEAP, 41, KIB);
 		if (rank_is_start_up(site) != start_cases[i].is_start_up)
 			print_error("%s\n", start_cases[i].why);
