@@ -38,9 +38,8 @@
 #define ARENA_FLOOR_BYTES (16u << 20)
 // a line that releases most of its blocks: so many stay, about as many in each quarter
 #define EVEN_BLOCKS_MIN 16
-#define EVEN_PART 2 // no quarter has less than this part of the mean: a half
-#define EVEN_KEPT_PART \
-	2 // of more blocks that stay, none of a generation by chance is not likely: its oldest are gone, as a queue's
+#define EVEN_PART 2      // no quarter has less than this part of the mean: a half
+#define EVEN_KEPT_PART 2 // of more blocks that stay, the oldest are gone not by chance, but as a queue's
 // of the latest quarter of generations: a queue has blocks of the last one alone, which may be long
 #define EVEN_RECENT_PERCENT 50
 // A cache that fills: its first half has at least FILLING_HALVES / 2 times the blocks of its second half, and the second quarter
@@ -76,9 +75,9 @@ rank_is_start_up(const struct model_site *site)
 	const struct model_frame *entry = outermost(site);
 	bool is_initializing = false;
 
-	if (site->frame_count == 0 && site->omitted == 0 &&
-	    site->samples != 0)      // small objects, made while no code of Python ran
-		return site->has_paused; // else a program that embeds it goes on
+	/* Small objects that were made while no code of Python ran; where they go on, a program embeds it. */
+	if (site->frame_count == 0 && site->omitted == 0 && site->samples != 0)
+		return site->has_paused;
 	if (entry == NULL || site->omitted != 0 || !text_starts_with_any(entry->function, entries))
 		return false;
 	/* Below an evaluator it was Python code, even where its frames could not be read: the interpreter's until it is up. */

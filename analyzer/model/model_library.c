@@ -84,8 +84,7 @@ model_library_switch(const struct model_site *site)
 	};
 	const struct model_frame *maker = maker_of(site);
 
-	return maker != NULL ? FIRST(switche, switches, COUNT_OF(switches), text_starts(maker->module, switche->module))
-	                     : NULL;
+	return maker != NULL ? FIRST(one, switches, COUNT_OF(switches), text_starts(maker->module, one->module)) : NULL;
 }
 
 const struct model_runtime *

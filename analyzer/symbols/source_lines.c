@@ -168,12 +168,12 @@ read_file(struct source_lines *lines, struct source *source)
 		source->is_gone = errno == ENOENT || errno == ENOTDIR;
 		return;
 	}
-	bool is_ours = (status.st_mode & S_IROTH) == 0 &&
-	               (lines->project == NULL || !path_is_below(lines->project, TEXT(32, "/proc/self/fd/%d", fd)));
+	bool is_hidden = (status.st_mode & S_IROTH) == 0 &&
+	                 (lines->project == NULL || !path_is_below(lines->project, TEXT(32, "/proc/self/fd/%d", fd)));
 
-	if (is_ours && lines->hidden_count++ == 0)
+	if (is_hidden && lines->hidden_count++ == 0)
 		(void)fprintf(stderr, "kmemshim: %s: " WHY_HIDDEN "\n", text_cleaned(TEXT(4096, "%s", source->path)));
-	if (is_ours || status.st_size > FILE_BYTES_MAX)
+	if (is_hidden || status.st_size > FILE_BYTES_MAX)
 		return;
 	source->written_ns = ns_of(&status.st_mtim);
 	source->renamed_ns = ns_of(&status.st_ctim);
