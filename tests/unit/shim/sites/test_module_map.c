@@ -5,9 +5,9 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <link.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,15 +25,20 @@
 static void *handles[MODULES];
 static uint64_t pcs[MODULES];
 
-/* A copy of a small library is another one to the loader. */
+/*
+ * A copy of a small library is another one to the loader, where its name is another. Not mkstemp(): glibc 2.36 makes its first name of
+ * the clock's nanoseconds, of 3,300 names that were free again two are the same in one of 300 runs, and the loader knows that library.
+ */
 static void
-load_copy(unsigned number, int library)
+load_copy(unsigned number, int library, const char *folder)
 {
-	char path[] = "/tmp/module_map_XXXXXX";
-	int copy = mkstemp(path);
+	char path[64];
 	struct link_map *map = NULL;
 	struct stat status;
+	int copy;
 
+	snprintf(path, sizeof path, "%s/%u", folder, number);
+	copy = open(path, O_WRONLY | O_CREAT | O_EXCL, 0700);
 	assert_true(copy >= 0 && fstat(library, &status) == 0);
 	assert_true(lseek(library, 0, SEEK_SET) == 0 &&
 	            sendfile(copy, library, NULL, (size_t)status.st_size) == status.st_size);
@@ -61,7 +66,7 @@ a_module_without_a_slot_is_counted_once_and_has_another_chance(void **state)
 	void *any = dlopen("libutil.so.1", RTLD_NOW | RTLD_LOCAL);
 	struct link_map *map = NULL;
 	const _Atomic uint64_t *lost = &capture_file_header()->losses[KMEM_LOST_MODULES];
-	Dl_info info;
+	char folder[] = "/tmp/module_map_XXXXXX";
 	int library;
 
 	if (any == NULL || dlinfo(any, RTLD_DI_LINKMAP, &map) != 0) {
@@ -69,17 +74,12 @@ a_module_without_a_slot_is_counted_once_and_has_another_chance(void **state)
 		skip();
 	}
 	library = open(map->l_name, O_RDONLY);
-	assert_true(library >= 0);
+	assert_true(library >= 0 && mkdtemp(folder) != NULL);
 	for (unsigned i = 0; i < MODULES; i++)
-		load_copy(i, library);
+		load_copy(i, library, folder);
 	assert_int_equal(close(library), 0);
+	assert_int_equal(rmdir(folder), 0);
 
-	for (unsigned i = 0; i < MODULES; i++) { // each is counted: where one is not, its number is told
-		module_map_note_pc(pcs[i]);
-		if (recorded() + *lost != i + 1)
-			fail_msg("copy %u of %u, at %#" PRIx64 ": the loader %s it", i, MODULES, pcs[i],
-			         dladdr((void *)pcs[i], &info) != 0 ? "knows" : "does not know");
-	}
 	for (unsigned round = 0; round < 2; round++) {
 		for (unsigned i = 0; i < MODULES; i++)
 			module_map_note_pc(pcs[i]);
