@@ -305,7 +305,7 @@ struct model_process {
 	struct model_efforts efforts;
 	uint64_t allocated_bytes; // all domains
 	uint64_t live_bytes;      // heap + mmap + shared + python/arena + library
-	uint64_t peak_bytes;      // of the largest of heap, mmap, python/arena, library
+	uint64_t peak_bytes;      // of the largest of those
 	uint64_t failed_count;    // requests that were refused, also those that are not in model.failed
 	size_t heartbeat_count;
 	const struct kmem_heartbeat *heartbeats; // oldest first

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/memory.h"
 #include "capture/capture_copy.h"
 #include "capture/capture_cross_check.h"
@@ -100,10 +101,10 @@ add_domain(struct model_process *process, unsigned row_index, const struct kmem_
 		domain->peak_resident_bytes = resident;
 
 	process->allocated_bytes += sum->allocated_bytes;
-	if (kmem_domain_is_private(row_index) || row_index == KMEM_DOMAIN_SHARED)
+	if (kmem_domain_is_private(row_index) || row_index == KMEM_DOMAIN_SHARED) {
 		process->live_bytes += live;
-	if (kmem_domain_is_private(row_index) && peak > process->peak_bytes)
-		process->peak_bytes = peak;
+		process->peak_bytes = amount_greater(process->peak_bytes, peak);
+	}
 }
 
 /* "hip:0" for "cuda:0". */

@@ -506,9 +506,7 @@ domain_of_peak(const struct model *model, uint64_t peak_bytes)
 	const struct model_domain *found = NULL;
 
 	EACH (domain, model->domains, model->domain_count) {
-		if ((domain->id.kind != DOMAIN_HEAP && domain->id.kind != DOMAIN_MMAP &&
-		     domain->id.kind != DOMAIN_PYTHON_ARENA) ||
-		    domain->peak_bytes < peak_bytes)
+		if (!domain_is_host(domain->id.kind) || domain->peak_bytes < peak_bytes)
 			continue;
 		if (found != NULL)
 			return NULL;
@@ -548,10 +546,12 @@ verdict_peak_gather(struct verdict_facts *facts)
 		facts->peak_bytes = facts->peak_process->peak_bytes;
 		facts->peak_domain = domain_of_peak(model, facts->peak_bytes);
 	}
-	for (size_t i = 0; i < peak->line_count && facts->peak_domain != NULL && facts->top_peak.site_count == 0; i++) {
+	for (size_t i = 0; i < peak->line_count && facts->top_peak.site_count == 0; i++) {
 		const struct rank_line *line = &peak->lines[i];
+		const struct model_domain *domain = &model->domains[line->domain];
 
-		if (line->tier == 0 && line->peak_bytes != 0 && &model->domains[line->domain] == facts->peak_domain &&
+		if (line->tier == 0 && line->peak_bytes != 0 &&
+		    (model->process_count == 1 ? domain == facts->peak_domain : domain_is_host(domain->id.kind)) &&
 		    is_line_of(peak, line, is_meant, model_site_peak, &facts->top_peak_processes))
 			facts->top_peak = *line;
 	}

@@ -330,7 +330,8 @@ find_peak_lines(struct verdict_facts *facts, bool is_line_next, struct verdict *
 	if (is_line_next && top->site_count != 0 && top->peak_bytes / 2 <= facts->top_live.live_bytes &&
 	    rank_compare_places(top->largest, facts->top_live.largest) == 0)
 		return;
-	if (top->site_count != 0 && facts->top_peak_processes != 0) {
+	if (top->site_count != 0 &&
+	    (facts->top_peak_processes != 0 || &facts->model->domains[top->domain] != facts->peak_domain)) {
 		add(verdict, FINDING_PEAK_LINE_OF_ALL, top->peak_bytes, facts->model->domains[top->domain].peak_bytes, top);
 		return;
 	}

@@ -418,6 +418,24 @@ if __name__ == "__main__":
     assert re.search(r"Resident set of process \d+ alone", rest)
 
 
+def test_shared_memory_may_be_what_several_processes_held_most_of(tmp_path):
+    (tmp_path / "shared.py").write_text("""\
+import mmap, os
+
+shared = mmap.mmap(-1, 100 << 20)
+for _ in range(100):
+    shared.write(bytes(1 << 20))
+child = os.fork()
+if child == 0:
+    kept = [bytearray(100000) for _ in range(300)]
+else:
+    os.waitpid(child, 0)
+""")
+    assert harness.record(["/usr/bin/python3", tmp_path / "shared.py"], tmp_path / "out").returncode == 0
+    text = harness.report("peak", tmp_path / "out")["verdict"]["text"]
+    assert "held at most 100 MiB in shared memory. 100 MiB of that (100 %) was allocated at shared.py:3 " in text
+
+
 def test_the_one_worker_that_keeps_what_all_of_them_make_is_named(tmp_path):
     (tmp_path / "pool.py").write_text("""\
 import multiprocessing, os, threading
