@@ -144,6 +144,7 @@ cmd_tree(const struct options *options, int *status, struct fail *fail)
 		            &(struct tree_options){ .heading = heading,
 		                                    .bytes_of = value->of,
 		                                    .is_peak = strcmp(value->name, "peak") == 0,
+		                                    .is_of_all_time = strcmp(value->name, "allocated") == 0,
 		                                    .is_native = options->is_native,
 		                                    .has_all = options->has_all,
 		                                    .grouping = grouping },

@@ -56,13 +56,17 @@ void render_text_remarks(const struct report *report, FILE *stream);    // refus
  */
 #define CLEAR_PART 200 // of a figure: a smaller error does not show in its three digits
 void render_peaks_apart(const struct report *report, uint64_t peak_bytes, FILE *stream);
+/* Is it told what was asked for and not in memory? Only where that is much beside what is shown. The other: as a line of its own. */
+bool render_tells_untouched(uint64_t untouched_bytes, uint64_t shown_bytes);
+void render_untouched(uint64_t untouched_bytes, uint64_t shown_bytes, FILE *stream);
 
 /* A tree of callers, made of sites of the report, of the domain that it is about. */
 struct tree_options {
 	const char *heading;
 	uint64_t (*bytes_of)(const struct model_site *site); // what a site is given
 	bool is_peak;                                        // what is given is that of the peak
-	bool is_native;                                      // native frames, too
+	bool is_of_all_time;    // what is given was not held at once: of other figures what was not in memory is left out
+	bool is_native;         // native frames, too
 	bool has_all;           // every caller: what passes memory on, start-up, the import system, allocators
 	enum grouping grouping; // what its nodes are
 };

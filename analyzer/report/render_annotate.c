@@ -11,6 +11,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/amount.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/order.h"
@@ -231,8 +232,9 @@ struct annotated {
 	uint64_t peak_bytes;
 	uint64_t live_bytes;
 	uint64_t allocated_bytes;
-	uint64_t through_bytes; // at the peak, of stacks that pass here and end elsewhere
-	const char *growth;     // its class; NULL = it allocated nothing itself
+	uint64_t untouched_bytes; // in neither
+	uint64_t through_bytes;   // at the peak, of stacks that pass here and end elsewhere
+	const char *growth;       // its class; NULL = it allocated nothing itself
 	enum model_leak_class leak;
 	uint64_t error_bytes;      // of live_bytes, and of peak_bytes: how far estimates may be off
 	uint64_t peak_error_bytes; //
@@ -262,8 +264,9 @@ line_of(struct annotation *all, uint32_t line, const char *function)
 static void
 add_figures(struct annotated *to, const struct report_line *line)
 {
-	to->peak_bytes += line->of.peak_bytes;
-	to->live_bytes += line->of.live_bytes;
+	to->peak_bytes += amount_less(line->of.peak_bytes, line->of.untouched_bytes);
+	to->live_bytes += amount_less(line->of.live_bytes, line->of.untouched_bytes);
+	to->untouched_bytes += line->of.untouched_bytes;
 	to->allocated_bytes += line->of.allocated_bytes;
 	to->error_bytes += line->estimate.error_bytes;
 	to->peak_error_bytes += line->estimate.peak_error_bytes;
@@ -318,7 +321,9 @@ add_through(struct annotation *all, const struct report *report, const char *fil
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
 
-		if (site.of.peak_bytes == 0 || !report_sums_up(report, site.of.domain))
+		uint64_t peak_bytes = amount_less(site.of.peak_bytes, site.of.untouched_bytes);
+
+		if (peak_bytes == 0 || !report_sums_up(report, site.of.domain))
 			continue;
 		for (uint32_t n = 0; n < site.of.frame_count; n++) {
 			const struct model_frame *frame = site.of.frames[n];
@@ -326,9 +331,9 @@ add_through(struct annotation *all, const struct report *report, const char *fil
 			if (order_texts(frame->file, file) != 0 || (site.of.where != NULL && frame->line == site.of.where->line &&
 			                                            order_texts(site.of.where->file, file) == 0))
 				continue;
-			add_once(line_of(all, frame->line, frame->function), i, site.of.peak_bytes);
+			add_once(line_of(all, frame->line, frame->function), i, peak_bytes);
 			if (site.of.where == NULL || order_texts(site.of.where->file, file) != 0)
-				add_once(&all->sum, i, site.of.peak_bytes);
+				add_once(&all->sum, i, peak_bytes);
 		}
 	}
 }
@@ -446,7 +451,8 @@ put_heading(const struct report *report, const struct annotation *all, const cha
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
 
-		whole_bytes += report_sums_up(report, site.of.domain) ? site.of.peak_bytes : 0;
+		whole_bytes += report_sums_up(report, site.of.domain) ? amount_less(site.of.peak_bytes, site.of.untouched_bytes)
+		                                                      : 0;
 	}
 	(void)fprintf(stream, "%s\n", file);
 	if (state != SOURCE_KNOWN)
@@ -460,6 +466,7 @@ put_heading(const struct report *report, const struct annotation *all, const cha
 		              report->domain != NULL ? report->domain : "the host's memory");
 	(void)fputc('\n', stream);
 	render_peaks_apart(report, all->sum.peak_bytes != 0 ? whole_bytes : 0, stream);
+	render_untouched(all->sum.untouched_bytes, all->sum.peak_bytes, stream);
 }
 
 static void

@@ -21,7 +21,6 @@
 
 #define PARTS_SHOWN 3
 #define PART_OF_GROUP 20 // a part with less is not named
-#define UNTOUCHED_PART 10
 #define TRIFLE_PART 1000 // groups with less of all are summed up, the first excepted
 
 struct figures {
@@ -220,7 +219,7 @@ put_group(const struct view *view, struct group *group, const struct figures *su
 
 	put_figures(view, &group->held, sum, stream);
 	(void)fprintf(stream, "  %s\n", group->name);
-	if (group->held.untouched_bytes > group->held.shown_bytes / UNTOUCHED_PART)
+	if (render_tells_untouched(group->held.untouched_bytes, group->held.shown_bytes))
 		(void)fprintf(stream, "%20s%s of it in memory\n", "", UNITS_BYTES(in_memory(&group->held)));
 	HASH_SRT(hh, group->parts, compare_parts);
 	for (const struct part *part = group->parts; part != NULL && shown < PARTS_SHOWN; part = part->hh.next, shown++) {
@@ -297,7 +296,7 @@ render_groups(const struct report *report, enum grouping grouping, uint64_t top,
 	SORT(rows, count, compare_groups);
 	put_heading(report, view, grouping, &sum, stream);
 	put_rows(view, rows, count, top, &sum, stream);
-	if (sum.untouched_bytes > sum.shown_bytes / UNTOUCHED_PART)
+	if (render_tells_untouched(sum.untouched_bytes, sum.shown_bytes))
 		(void)fputs("Order and shares count only what is in memory.\n", stream);
 	if (sum.is_estimated)
 		(void)fputs("≈ estimated in part, from a sample of small Python objects; see docs/report.md\n", stream);

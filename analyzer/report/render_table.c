@@ -25,8 +25,6 @@
 #define IMPORTS_SHOWN 3
 #define COLUMNS_MAX 7
 #define LEAKING_PART 10 // where at least this part of a line is no leak, its row says how much is
-#define UNTOUCHED_SHOWN_BYTES (UINT64_C(1) << 20)
-#define UNTOUCHED_PART 10 // where less than this part of a row is not in memory, it is not mentioned
 #define CHANCE_BYTES (2 * KMEM_PYTHON_SAMPLE_BYTES)
 #define GUARD_LINES_SHOWN 5
 #define RELEASES_WORTH 3 // watched releases that say something
@@ -206,7 +204,7 @@ put_releases(const struct report_line *line, FILE *stream)
 static bool
 put_in_memory(uint64_t untouched, uint64_t shown_bytes, FILE *stream)
 {
-	if (untouched < UNTOUCHED_SHOWN_BYTES || untouched < shown_bytes / UNTOUCHED_PART)
+	if (!render_tells_untouched(untouched, shown_bytes))
 		return false;
 	(void)fprintf(stream, "%20s%s of it in memory\n", "", UNITS_BYTES(amount_less(shown_bytes, untouched)));
 	return true;
@@ -543,9 +541,11 @@ put_line(const struct report *report, size_t number, const struct layout *layout
 		put_kept(&line, stream);
 		put_releases(&line, stream);
 	}
-	if (table->shown != shown_any)
-		remarks->has_untouched = put_in_memory(line.of.untouched_bytes, table->shown(&line), stream) ||
-		                         remarks->has_untouched;
+	bool is_of_all_time = table->shown == shown_any;
+
+	remarks->has_untouched = put_in_memory(line.of.untouched_bytes,
+	                                       is_of_all_time ? line.of.live_bytes : table->shown(&line), stream) ||
+	                         remarks->has_untouched;
 	put_library(&line, stream);
 	remarks->has_errors = put_error(&line, table->shown == shown_peak, stream) || remarks->has_errors;
 	render_text_source(&line.where, stream);

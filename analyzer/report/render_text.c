@@ -24,7 +24,7 @@
 #define TRIFLE_AFTER_EXIT (UINT64_C(1) << 20)
 #define AGE_SHOWN_NS UINT64_C(100000000)
 #define UNTOUCHED_SHOWN_BYTES (UINT64_C(1) << 20)
-#define UNTOUCHED_PART 100 // of what is live in a domain
+#define UNTOUCHED_PART 10 // of what is shown
 #define DIFFERENT_PART 8
 #define COPIES_SHOWN_BYTES (UINT64_C(1) << 20)
 
@@ -72,8 +72,8 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 			(void)fprintf(stream, "%s without python/object", domain->estimate.error_bytes != 0 ? "," : " ");
 		if (domain->of.returned_bytes != 0)
 			(void)fprintf(stream, "  %s returned by madvise", UNITS_BYTES(domain->of.returned_bytes));
-		if (!domain->estimate.is_rest_of_arenas && domain->of.untouched_bytes >= UNTOUCHED_SHOWN_BYTES &&
-		    domain->of.untouched_bytes >= domain->of.live_bytes / UNTOUCHED_PART)
+		if (!domain->estimate.is_rest_of_arenas &&
+		    render_tells_untouched(domain->of.untouched_bytes, domain->of.live_bytes))
 			(void)fprintf(stream, "  %s of it not in memory", UNITS_BYTES(domain->of.untouched_bytes));
 		if (domain->of.inherited_bytes != 0)
 			(void)fprintf(stream, "  +%s inherited", UNITS_BYTES(domain->of.inherited_bytes));
@@ -436,6 +436,20 @@ render_peaks_apart(const struct report *report, uint64_t peak_bytes, FILE *strea
 	if (report_peaks_are_apart(report, peak_bytes))
 		(void)fprintf(stream, "(kinds of memory had their peaks at different moments: the most at once was about %s)\n",
 		              UNITS_BYTES(report->processes[0].peak_bytes));
+}
+
+bool
+render_tells_untouched(uint64_t untouched_bytes, uint64_t shown_bytes)
+{
+	return untouched_bytes >= UNTOUCHED_SHOWN_BYTES && untouched_bytes >= shown_bytes / UNTOUCHED_PART;
+}
+
+void
+render_untouched(uint64_t untouched_bytes, uint64_t shown_bytes, FILE *stream)
+{
+	if (render_tells_untouched(untouched_bytes, shown_bytes))
+		(void)fprintf(stream, "%s was asked for and not touched: it is not in these figures\n",
+		              UNITS_BYTES(untouched_bytes));
 }
 
 /* Which recording this page is of, and of when. */

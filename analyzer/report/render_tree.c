@@ -13,6 +13,7 @@
 #include <uthash.h>
 
 #include "analysis/rank.h"
+#include "base/amount.h"
 #include "base/hash.h"
 #include "base/items.h"
 #include "base/memory.h"
@@ -57,6 +58,7 @@ struct tree {
 	struct node *nodes;   // uthash
 	struct node root;
 	uint64_t import_bytes;
+	uint64_t untouched_bytes; // in no figure
 };
 
 static struct node *
@@ -289,11 +291,15 @@ render_tree(const struct report *report, const struct tree_options *options, FIL
 
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
-		uint64_t bytes = options->bytes_of(&site.of);
+		uint64_t asked_bytes = options->bytes_of(&site.of);
+		uint64_t bytes = amount_less(asked_bytes, options->is_of_all_time ? 0 : site.of.untouched_bytes);
 
 		has_devices = has_devices ||
 		              (bytes != 0 && report->domain == NULL && report->domains[site.of.domain].is_device);
-		if (bytes == 0 || !report_sums_up(report, site.of.domain))
+		if (!report_sums_up(report, site.of.domain))
+			continue;
+		tree.untouched_bytes += asked_bytes - bytes;
+		if (bytes == 0)
 			continue;
 		if (site.import[0] != '\0' || (!options->has_all && !options->is_native && rank_is_import(&site.of)))
 			tree.import_bytes += bytes;
@@ -307,6 +313,7 @@ render_tree(const struct report *report, const struct tree_options *options, FIL
 	              options->grouping != GROUPING_LINE ? grouping_name(options->grouping) : "", UNITS_BYTES(all_bytes),
 	              report->domain != NULL ? report->domain : "the host's memory");
 	render_peaks_apart(report, options->is_peak ? all_bytes : 0, stream);
+	render_untouched(tree.untouched_bytes, all_bytes, stream);
 	put_below((const struct node *const[]){ &tree.root }, 1, all_bytes, "", 0, stream);
 	if (tree.import_bytes != 0)
 		put_row(tree.import_bytes, all_bytes, "", "left by imports and the interpreter", stream);

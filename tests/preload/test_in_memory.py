@@ -70,6 +70,8 @@ def check_first_row(out):
     assert "of it in memory" in page and "count only what is in memory" in page, page
     share = int(re.search(r"(\d+) %", page).group(1)) # of the first row
     assert share >= 60, page
+    _, untouched, *rows = harness.kmemshim("tree", "--value", "live", out).stdout.splitlines()
+    assert "touched: it is not in these figures" in untouched and "keep_one" in rows[0] + rows[1], rows
 
 
 @FORMS
