@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/items.h"
+#include "base/amount.h"
 #include "base/memory.h"
 #include "base/place.h"
 #include "base/text_clean.h"
@@ -165,6 +166,16 @@ python_objects_keys(struct python_objects *python, uint64_t addr, struct python_
 	return true;
 }
 
+/* While a dictionary moves to larger storage its entries are there before their number. */
+bool
+python_objects_keys_of(struct python_objects *python, const struct python_object *dictionary, struct python_keys *keys)
+{
+	if (!python_objects_keys(python, WORD(dictionary->addr + DICT_KEYS), keys))
+		return false;
+	keys->count = amount_greater(keys->count, WORD(dictionary->addr + 16));
+	return true;
+}
+
 static uint64_t
 key_at(struct python_objects *python, const struct python_keys *keys, uint64_t index)
 {
@@ -317,7 +328,7 @@ dict_edge(struct python_objects *python, const struct python_object *object, uin
 	uint64_t key;
 
 	edge->kind = PYTHON_EDGE_KEY;
-	if (!python_objects_keys(python, WORD(object->addr + 32), &keys)) {
+	if (!python_objects_keys_of(python, object, &keys)) {
 		(void)snprintf(edge->name, sizeof(edge->name), "?");
 		return;
 	}

@@ -713,7 +713,7 @@ python_objects_buffer_holds(struct python_objects *python, const struct python_o
 	case PYTHON_DICT:
 		if (at - object->addr != 32)
 			return values_hold(python, object, value, item_at);
-		return python_objects_keys(python, value, &keys) && item_at >= keys.first &&
+		return python_objects_keys_of(python, object, &keys) && item_at >= keys.first &&
 		       item_at < keys.first + keys.step * keys.count &&
 		       (item_at - keys.first) % keys.step >= keys.key_offset; // before it is the hash: of a number that number
 	case PYTHON_SET:                                                  // entries: key, hash

@@ -198,6 +198,8 @@ struct python_keys {
 	bool is_split;       // the values stand elsewhere
 };
 bool python_objects_keys(struct python_objects *python, uint64_t addr, struct python_keys *keys);
+bool python_objects_keys_of(struct python_objects *python, const struct python_object *dictionary,
+                            struct python_keys *keys);
 
 /* The keys that instances of a class share; 0 = none. */
 uint64_t python_objects_cached_keys(struct python_objects *python, struct python_type *type);
