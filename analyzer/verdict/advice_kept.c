@@ -122,7 +122,7 @@ is_grown_from_outside(const struct holders_way *way)
 }
 
 /*
- * What a person can act on: "the list at global `x` of module m (30 items, grown at a.py:9 g)", or the way itself. A local variable of a
+ * What a person can act on: "the list at global `x` of module m (30 items at the look, grown at a.py:9 g)", or the way itself. A local variable of a
  * call in a library is left out. Is it a container?
  */
 static bool
@@ -134,10 +134,10 @@ holder_text(const struct holders_way *way, bool is_grown_elsewhere, char text[HO
 	struct holders_way rest = *way;
 
 	if (container != 0 && container < bytes) {
-		(void)snprintf(text, HOLDER_BYTES, "the %s%s%s (%s items%s%s)", way->container, behind != NULL ? "" : " at ",
-		               behind != NULL ? "" : verdict_way_text(way, container, VERDICT_WAY_ROOM),
-		               UNITS_COUNT(way->items), is_grown_elsewhere ? ", grown at " : "",
-		               is_grown_elsewhere ? way->grown_at : "");
+		(void)snprintf(
+			text, HOLDER_BYTES, "the %s%s%s (%s items at the look%s%s)", way->container, behind != NULL ? "" : " at ",
+			behind != NULL ? "" : verdict_way_text(way, container, VERDICT_WAY_ROOM), UNITS_COUNT(way->items),
+			is_grown_elsewhere ? ", grown at " : "", is_grown_elsewhere ? way->grown_at : "");
 		return true;
 	}
 	if (behind != NULL && behind < way->text + bytes) {

@@ -138,7 +138,7 @@ def test_the_path_survives_the_death_of_a_python_program(cache, tmp_path):
     way = line["ways"][0]["text"]
     told = " ".join(kmemshim("why", tmp_path / "out").stdout.split())
     assert re.search(r"When the guard was passed, (they|\d+ of 32 samples of them) were held by " + re.escape(way), told), told
-    assert re.search(r"Next: .*bound the dict at " + re.escape(way.split(" -> dict")[0]) + r" \([12],\d{3} items\), or drop what is not needed from it: "
+    assert re.search(r"Next: .*bound the dict at " + re.escape(way.split(" -> dict")[0]) + r" \([12],\d{3} items at the look\), or drop what is not needed from it: "
                      r"it keeps the blocks of cache\.py:7 Cache\.get alive", told)
     for command in ("report", "leaks"):
         assert f"held by {way}" in " ".join(kmemshim(command, tmp_path / "out").stdout.split()), command
@@ -317,7 +317,7 @@ def test_few_large_blocks_are_looked_at_though_they_are_too_few_to_judge(tmp_pat
     assert (harness.place(line), line["leak"]["class"]) == ("few.py:6", "too-short"), line
     told = " ".join(kmemshim("why", tmp_path / "out").stdout.split())
     assert re.search(r"When the launcher looked, (they|\d+ of \d+ samples of them) were held by global `history` of module __main__ -> list of \d+ \[\*\] -> bytearray", told), told
-    assert re.search(r"Next: bound the list at global `history` of module __main__ \(\d+ items\), or drop what is not needed from it", told), told
+    assert re.search(r"Next: bound the list at global `history` of module __main__ \(\d+ items at the look\), or drop what is not needed from it", told), told
 
 
 def test_a_queue_that_lags_is_looked_at(cache, tmp_path):

@@ -72,11 +72,11 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		{ { "held", TABLE " -> list of 30, grown at a.py:9 g, [*] -> tuple", 32, "list", 30, "a.py:9 g", "" },
 		  "When the guard was passed, they were held by " TABLE " -> list of 30, grown at a.py:9 g, [*] -> tuple.",
 		  "bound the list at " TABLE
-		  " (30 items, grown at a.py:9 g), or drop what is not needed from it: it keeps the blocks of "
+		  " (30 items at the look, grown at a.py:9 g), or drop what is not needed from it: it keeps the blocks of "
 		  "train.py:41 epoch alive" },
 		{ { "held", TABLE " -> list of 30, grown at train.py:41 epoch, [*]", 20, "list", 30, "train.py:41 epoch", "" },
 		  "When the guard was passed, 20 of 32 samples of them were held by " TABLE " -> list of 30",
-		  "bound the list at " TABLE " (30 items), or drop" },
+		  "bound the list at " TABLE " (30 items at the look), or drop" },
 		{ { "held", "attribute `stats` of class D -> functools._lru_cache_wrapper .cache -> dict of 9, a key -> D", 32,
 		    "dict", 9, "", "" },
 		  "held by attribute `stats` of class D -> functools",
@@ -111,16 +111,16 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		{ { "held", "global `_active` of module threading -> dict of 312, grown at a.py:9 g, [*] -> threading.Timer",
 		    32, "dict", 312, "a.py:9 g", "" },
 		  "they were held by global `_active` of module threading",
-		  "let a.py:9 g add less to the dict at global `_active` of module threading (312 items), or undo what it added (cancel, close, "
+		  "let a.py:9 g add less to the dict at global `_active` of module threading (312 items at the look), or undo what it added (cancel, close, "
 		  "unregister): it keeps the blocks of train.py:41 epoch alive" },
 		{ { "held", "attribute `manager` of class logging.Logger -> Manager .all -> dict of 30, grown at a.py:9 g, [*]",
 		    32, "dict", 30, "a.py:9 g", "" },
 		  "they were held by attribute `manager` of class logging.Logger",
-		  "let a.py:9 g add less to the dict at attribute `manager` of class logging.Logger -> Manager .all (30 items), or undo" },
+		  "let a.py:9 g add less to the dict at attribute `manager` of class logging.Logger -> Manager .all (30 items at the look), or undo" },
 		{ { "held", "attribute `all` of class train.Store -> dict of 30, grown at train.py:9 g, [*]", 32, "dict", 30,
 		    "train.py:9 g", "" },
 		  "they were held by attribute `all` of class train.Store",
-		  "bound the dict at attribute `all` of class train.Store (30 items, grown at train.py:9 g), or drop" },
+		  "bound the dict at attribute `all` of class train.Store (30 items at the look, grown at train.py:9 g), or drop" },
 		{ { "lost", "Node .payload -> bytearray", 32, "", 0, "", "" },
 		  "they were in circles of objects, which the garbage collector (gc) frees.",
 		  "nothing but themselves holds the objects of train.py:41 epoch: such circles wait for the garbage collector." },
@@ -140,7 +140,7 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		{ { "held", "local `queue` of _worker() (thread.py:69) -> Items .all -> list of 2,000 [*] -> str", 32, "list",
 		    2000, "a.py:9 g", "python" },
 		  "they were held by local `queue` of _worker()",
-		  "bound the list (2,000 items, grown at a.py:9 g), or drop what is not needed from it: it keeps the blocks of train.py:41 "
+		  "bound the list (2,000 items at the look, grown at a.py:9 g), or drop what is not needed from it: it keeps the blocks of train.py:41 "
 		  "epoch alive" },
 		{ { "held", "local `self` of _bootstrap() (threading.py:876) -> threading.Timer .args -> tuple [1] -> bytes",
 		    32, "", 0, "", "python" },
@@ -152,7 +152,7 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		{ { "perhaps", TABLE " -> list of 30, [*] -> x.View +16?", 31, "list", 30, "a.py:9 g", "" },
 		  "31 of 32 samples of them were held, perhaps, by " TABLE,
 		  "look at the list at " TABLE
-		  " (30 items, grown at a.py:9 g): perhaps it keeps the blocks of train.py:41 epoch alive" },
+		  " (30 items at the look, grown at a.py:9 g): perhaps it keeps the blocks of train.py:41 epoch alive" },
 		{ { "perhaps",
 		    "local `log` of main() (a.py:3) -> Log .to -> _pickle.Pickler +16? -> block of 32 bytes? -> list of 30 [*]",
 		    32, "list", 30, "", "" },
@@ -218,18 +218,18 @@ what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too(void **state)
 	} cases[] = {
 		{ { { "held", "global `seen` of module __main__ -> set of 30: its storage", 32, "set", 30, "", "" } },
 		  "release-blocks-or-hold-less",
-		  "bound the set at global `seen` of module __main__ (30 items), or drop what is not needed from it: it keeps the "
+		  "bound the set at global `seen` of module __main__ (30 items at the look), or drop what is not needed from it: it keeps the "
 		  "blocks of train.py:41 epoch alive; if all of it is needed at once, hold less (smaller pieces, a smaller type)",
 		  "they were held by global `seen`" },
 		{ { { "held", "global `seen` of module __main__ -> set of 30", 10, "set", 30, "", "" },
 		    { "unfinished", "no time", 22, "", 0, "", "" } },
 		  "release-blocks-or-hold-less",
-		  "bound the set at global `seen` of module __main__ (30 items)",
+		  "bound the set at global `seen` of module __main__ (30 items at the look)",
 		  "all 10 samples (of 32) that could be followed in time were held by global `seen`" },
 		{ { { "held", "global `seen` of module __main__ -> set of 30", 10, "set", 30, "", "" },
 		    { "unfinished", "no time", 20, "", 0, "", "" } },
 		  "release-blocks-or-hold-less",
-		  "bound the set at global `seen` of module __main__ (30 items)",
+		  "bound the set at global `seen` of module __main__ (30 items at the look)",
 		  "10 of the 12 samples (of 32) that could be followed in time were held by global `seen`" },
 		{ { { "held", "the stack of thread 7", 32, "", 0, "", "" } },
 		  "hold-less",
@@ -277,7 +277,7 @@ what_held_the_line_is_the_advice_where_a_request_was_refused_too(void **state)
 	} cases[] = {
 		{ { "held", "local `rows` of main() (a.py:3) -> list of 30, [*]", 32, "list", 30, "", "" },
 		  "release-blocks",
-		  "bound the list at local `rows` of main() (a.py:3) (30 items), or drop what is not needed from it: it keeps the "
+		  "bound the list at local `rows` of main() (a.py:3) (30 items at the look), or drop what is not needed from it: it keeps the "
 		  "blocks of train.py:41 epoch alive; or raise the limit (ulimit -v)" },
 		{ { "lost", "", 32, "", 0, "", "" },
 		  "release-blocks",
