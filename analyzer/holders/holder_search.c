@@ -403,8 +403,11 @@ is_of_interpreter(struct holder_search *search, const struct holder_node *from)
 static enum python_hold
 hold_of_word(struct holder_search *search, const struct holder_node *from, const struct holder_node *to, uint64_t at)
 {
-	if (to->is_released && is_of_interpreter(search, from))
-		return PYTHON_HOLD_NOT; // it is kept for reuse, and what stands in it is old
+	/* What is kept for reuse; the words also stay when a list or a dictionary is used again. Those of the program are no interpreter's. */
+	if ((to->is_released ||
+	     (to->object.type != NULL && (to->object.type->kind == PYTHON_LIST || to->object.type->kind == PYTHON_DICT))) &&
+	    is_of_interpreter(search, from))
+		return PYTHON_HOLD_NOT;
 	if (from->kind == HOLDER_FRAME)
 		return python_objects_frame_hold(search->python, python_objects_frame(search->python, at), at);
 	if (to->object.type == NULL || is_variable_in_use(search, from) || from->kind == HOLDER_STATE)

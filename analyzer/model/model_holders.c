@@ -111,8 +111,12 @@ model_holders_of(const struct model *model, const struct model_frame *where, enu
 bool
 model_holders_is_of_call(const struct holders_way *way)
 {
-	return strcmp(way->call, "native") == 0 || text_starts(way->text, "the stack of thread ") ||
-	       text_starts(way->text, "a register of thread ");
+	static const char *const roots[] = { "the stack of thread ", "a register of thread ", NULL };
+	const char *end = text_starts(way->text, "a temporary value of ") ? strstr(way->text, " -> ") : NULL;
+
+	/* What an expression makes has no name yet. An object whose method runs is such a value, too: its attributes have names. */
+	return strcmp(way->call, "native") == 0 || text_starts_with_any(way->text, roots) ||
+	       (end != NULL && strstr(end, " .") == NULL);
 }
 
 bool

@@ -767,7 +767,7 @@ def test_the_text(tmp_path):
     assert len(ways) == 2 and all(re.fullmatch(
         r" {10}held by  global `\w+` of module __main__ -> (list|dict) of 300, grown at halves\.py:1\d <module>, \[\*\] -> bytearray  "
         r"\(\d+ of 32 samples\)", way) for way in ways), ways
-    assert re.fullmatch(r"lines left out: \d+ with less than 1/64 of what is live, \d+ of what imports left, \d+ beyond --top", left_out)
+    assert re.fullmatch(r"lines left out: \d+ with less than 1/64 of what is live, \d+ of what imports left(, \d+ beyond --top)?", left_out)  # a line of small objects: chance
     assert re.fullmatch(r"the program stood still for \d+\.\d{3} s, while .* were read in \d+ passes", last)
 
 
