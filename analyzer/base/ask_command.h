@@ -1,10 +1,10 @@
 /*
- * doctor_ask.h - what does a command print?
+ * ask_command.h - what does a command print?
  *
  * When failing  it printed nothing.
  */
-#ifndef DOCTOR_ASK_H
-#define DOCTOR_ASK_H
+#ifndef ASK_COMMAND_H
+#define ASK_COMMAND_H
 
 /*
  * Runs a command to its end, without input, and gives each line that it prints, also as an error.
@@ -13,6 +13,6 @@
  * preload   LD_PRELOAD for it; NULL = none
  * take      line: without its end; may be changed
  */
-void doctor_ask(const char *const *words, const char *preload, void (*take)(void *context, char *line), void *context);
+void ask_command(const char *const *words, const char *preload, void (*take)(void *context, char *line), void *context);
 
 #endif

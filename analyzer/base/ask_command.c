@@ -1,7 +1,7 @@
 /*
- * doctor_ask.c - see doctor_ask.h.
+ * ask_command.c - see ask_command.h.
  */
-#include "doctor/doctor_ask.h"
+#include "base/ask_command.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ become(const char *const *words, const char *preload, const int pipe_ends[2])
 }
 
 void
-doctor_ask(const char *const *words, const char *preload, void (*take)(void *context, char *line), void *context)
+ask_command(const char *const *words, const char *preload, void (*take)(void *context, char *line), void *context)
 {
 	OWNED char *line = NULL;
 	size_t room = 0;
