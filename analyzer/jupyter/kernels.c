@@ -42,11 +42,10 @@ kernels_ask(json_t *request, struct fail *fail)
 
 	if (said.answer != NULL && refusal == NULL)
 		return said.answer;
-	(void)fail_set(fail, EXIT_USAGE,
-	               refusal != NULL ? "%s" : "jupyter: this needs python3 in PATH, which gave no answer: %s",
-	               refusal != NULL ? refusal
-	               : last != NULL  ? last
-	                               : "it cannot be run");
+	if (refusal != NULL)
+		(void)fail_set(fail, EXIT_USAGE, "%s", refusal);
+	else
+		(void)fail_set(fail, EXIT_USAGE, "jupyter: this needs python3 in PATH, which gave no answer: %s", last ?: "");
 	json_decref(said.answer);
 	return NULL;
 }
