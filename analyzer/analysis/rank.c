@@ -127,13 +127,8 @@ rank_compare_functions(const struct model_site *left, const struct model_site *r
 uint64_t
 rank_held_at(const struct model *model, const struct model_point *point, const struct model_site *line)
 {
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < point->site_count; i++) {
-		if (rank_compare_places(&model->sites[point->sites[i].site], line) == 0)
-			bytes += point->sites[i].bytes;
-	}
-	return bytes;
+	return SUM_OF(held, point->sites, point->site_count,
+	              rank_compare_places(&model->sites[held->site], line) == 0 ? held->bytes : 0);
 }
 
 struct entry {

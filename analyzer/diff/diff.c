@@ -53,11 +53,8 @@ magnitude(int64_t number)
 static uint64_t
 amount_of(const struct diff_row *row)
 {
-	uint64_t most = magnitude(row->live_change);
-
-	if (magnitude(row->peak_change) > most)
-		most = magnitude(row->peak_change);
-	return magnitude(row->leaking_change) > most ? magnitude(row->leaking_change) : most;
+	return amount_greater(magnitude(row->leaking_change),
+	                      amount_greater(magnitude(row->live_change), magnitude(row->peak_change)));
 }
 
 static void

@@ -59,8 +59,8 @@ consider(struct user *user, const char *path, bool is_own)
 
 	/* The others look the driver up by its name. To read a whole file takes time: only where one may expect it. */
 	if (!is_user && (is_own || strstr(place_base(path), "cuda") != NULL || strstr(place_base(path), "xla") != NULL)) {
-		is_user = doctor_elf_has_text(path, DRIVER);
-		has_static_runtime = is_user && doctor_elf_has_text(path, "cudaMalloc");
+		is_user = doctor_elf_has_text(path, DRIVER, NULL);
+		has_static_runtime = is_user && doctor_elf_has_text(path, "cudaMalloc", NULL);
 	}
 	if (!is_user)
 		return;

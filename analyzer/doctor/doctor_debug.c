@@ -111,7 +111,7 @@ names_archive(const char *path)
 		if (names_archive(TEXT(PATH_MAX, "%s/%s", path, name)))
 			return true;
 	}
-	return doctor_elf_has_text(path, "debian-debug") || doctor_elf_has_text(path, "ddebs.");
+	return doctor_elf_has_text(path, "debian-debug", NULL) || doctor_elf_has_text(path, "ddebs.", NULL);
 }
 
 /* The line of apt's sources that -dbgsym packages come from; "" = it is there, or this is neither Debian nor Ubuntu. */

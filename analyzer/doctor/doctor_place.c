@@ -27,27 +27,25 @@
 
 static const struct {
 	unsigned long type;
-	enum doctor_level level;
 	const char *what;
 	const char *next;
 	bool is_mapped; // said where captures are mapped there: not where they lie in memory
 } file_systems[] = {
-	{ TMPFS_MAGIC, DOCTOR_NOTE, "is in memory (tmpfs): captures count toward the memory limit",
-	  "choose a folder on a disk with -o", false },
-	{ RAMFS_MAGIC, DOCTOR_NOTE, "is in memory (ramfs): captures count toward the memory limit",
-	  "choose a folder on a disk with -o", false },
-	{ NFS_SUPER_MAGIC, DOCTOR_NOTE, "is on NFS: if the machine fails, the newest data is lost",
-	  "choose a local folder with -o", true },
-	{ SMB2_SUPER_MAGIC, DOCTOR_NOTE, "is on a network share: mapped files may not work there",
-	  "choose a local folder with -o", true },
-	{ CIFS_SUPER_MAGIC, DOCTOR_NOTE, "is on a network share: mapped files may not work there",
-	  "choose a local folder with -o", true },
-	{ V9FS_MAGIC, DOCTOR_NOTE, "is on 9p: mapped files may not work there", "choose a local folder with -o", true },
-	{ OVERLAYFS_SUPER_MAGIC, DOCTOR_NOTE,
-	  "is in the container's own layer (overlay): captures go when the container is removed",
+	{ TMPFS_MAGIC, "is in memory (tmpfs): captures count toward the memory limit", "choose a folder on a disk with -o",
+	  false },
+	{ RAMFS_MAGIC, "is in memory (ramfs): captures count toward the memory limit", "choose a folder on a disk with -o",
+	  false },
+	{ NFS_SUPER_MAGIC, "is on NFS: if the machine fails, the newest data is lost", "choose a local folder with -o",
+	  true },
+	{ SMB2_SUPER_MAGIC, "is on a network share: mapped files may not work there", "choose a local folder with -o",
+	  true },
+	{ CIFS_SUPER_MAGIC, "is on a network share: mapped files may not work there", "choose a local folder with -o",
+	  true },
+	{ V9FS_MAGIC, "is on 9p: mapped files may not work there", "choose a local folder with -o", true },
+	{ OVERLAYFS_SUPER_MAGIC, "is in the container's own layer (overlay): captures go when the container is removed",
 	  "choose a folder on a volume with -o", false },
-	{ FUSE_SUPER_MAGIC, DOCTOR_NOTE, "is on a FUSE file system: mapped files may be slow there",
-	  "choose a local folder with -o", true },
+	{ FUSE_SUPER_MAGIC, "is on a FUSE file system: mapped files may be slow there", "choose a local folder with -o",
+	  true },
 };
 
 static void
@@ -161,7 +159,7 @@ check_folder(struct doctor *doctor, const char *folder, bool is_named)
 
 	for (size_t i = 0; i < sizeof(file_systems) / sizeof(file_systems[0]); i++) {
 		if ((unsigned long)system.f_type == file_systems[i].type && !(file_systems[i].is_mapped && why_mapped == NULL))
-			doctor_add(doctor, file_systems[i].level, doctor->folder, file_systems[i].next, "%s", file_systems[i].what);
+			doctor_add(doctor, DOCTOR_NOTE, doctor->folder, file_systems[i].next, "%s", file_systems[i].what);
 	}
 	if (why_mapped != NULL)
 		doctor_add(doctor, DOCTOR_NOTE, doctor->folder,
