@@ -130,14 +130,16 @@ try_file(struct doctor *doctor, bool is_in_memory)
 }
 
 static void
-check_folder(struct doctor *doctor, const char *folder, bool is_named)
+check_folder(struct doctor *doctor, const char *named)
 {
+	bool is_named;
+	const char *folder = launcher_folder(named, &is_named);
 	struct statfs system;
 	struct fail fail;
 	uid_t owner;
 
 	find_present(folder, doctor->present);
-	if (!launcher_make_folder(folder, is_named, doctor->folder, &fail)) {
+	if (!launcher_make_folder(named, doctor->folder, &fail)) {
 		doctor->folder[0] = '\0';
 		doctor_add(doctor, DOCTOR_PROBLEM, "captures", "", "%s", fail.text);
 		return;
@@ -211,7 +213,7 @@ check_command(struct doctor *doctor)
 }
 
 void
-doctor_check_place(struct doctor *doctor, const char *folder, bool is_named)
+doctor_check_place(struct doctor *doctor, const char *named)
 {
 	struct fail fail;
 
@@ -222,5 +224,5 @@ doctor_check_place(struct doctor *doctor, const char *folder, bool is_named)
 		doctor_add(doctor, DOCTOR_PROBLEM, "library", "", "%s", fail.text);
 	}
 	check_command(doctor);
-	check_folder(doctor, folder, is_named);
+	check_folder(doctor, named);
 }

@@ -7,7 +7,6 @@
 
 #include "base/ask_command.h"
 #include "base/regular_file.h"
-#include "base/text_clean.h"
 
 bool
 branch_file_is(const char *name)
@@ -27,7 +26,6 @@ read_error(int file, char *text, size_t room)
 	text[strcspn(text, "\n")] = '\0';
 	if (strncmp(text, "fatal: ", 7) == 0)
 		memmove(text, text + 7, strlen(text + 7) + 1);
-	(void)text_clean(text, strlen(text));
 }
 
 int

@@ -76,7 +76,7 @@ compare_domain(struct check *check, const struct baseline_domain *then, const st
 		rule.has_failed = rule.is_judged && rule.after_bytes > rule.limit_bytes;
 		if (rule.has_failed)
 			check_name_place(&rule, most_grown(check, domain->name, is_peak));
-		(void)check_add_rule(check, rule);
+		check_add_rule(check, rule);
 	}
 }
 
@@ -138,7 +138,7 @@ compare_site(struct check *check, size_t index)
 	else if (check_has_line_budget(check->config, now))
 		return;
 	else if (rule.has_failed)
-		(void)check_add_rule(check, rule);
+		check_add_rule(check, rule);
 	else if (then == NULL && rule.is_leak && rule.after_bytes != 0)
 		note_small_leak(check, now);
 }

@@ -179,9 +179,11 @@ read_thread(struct stopped_process *process, const unsigned char *note, uint64_t
 	if (bytes < sizeof(status))
 		return;
 	memcpy(&status, note, sizeof(status));
-	process->threads = memory_grown(process->threads, &process->room, process->count + 1, sizeof(*process->threads));
-	process->threads[process->count] = (struct stopped_thread){ .number = status.pr_pid };
-	stopped_registers_take(&process->threads[process->count++], &status.pr_reg, sizeof(status.pr_reg));
+
+	struct stopped_thread *thread = MEMORY_NEXT(process->threads, process->count, process->room);
+
+	*thread = (struct stopped_thread){ .number = status.pr_pid };
+	stopped_registers_take(thread, &status.pr_reg, sizeof(status.pr_reg));
 }
 
 static void
