@@ -253,7 +253,8 @@ def judge_other(kernel, has_recorded):
     if library and os.access(library, os.R_OK):
         return {"level": OK, "what": 'is recorded, by LD_PRELOAD in its "env"', "next": ""}
     if library:
-        return {"level": PROBLEM, "what": 'is not recorded: %s in its "env" is gone' % library, "next": "correct LD_PRELOAD in %s/kernel.json" % kernel.folder}
+        return {"level": PROBLEM, "what": 'is not recorded: %s in its "env" is gone' % library,
+                "next": "correct LD_PRELOAD in %s/kernel.json" % kernel.folder}
     return None if has_recorded else {"level": NOTE, "what": "is not recorded", "next": "kmemshim jupyter install --wrap %s" % kernel.name}
 
 

@@ -161,7 +161,7 @@ def test_the_environment_behind_a_shim_of_pyenv(jupyter):
     assert wrapped(jupyter.written())[0] == str(version / "bin" / "python")
 
 
-@pytest.mark.parametrize("python, word", [(None, "No such file"), ("#!/bin/sh\necho version 3.9 is not installed\nexit 127\n", "3.9 is not installed")])
+@pytest.mark.parametrize("python, word", [(None, "No such file"), ("#!/bin/sh\necho 3.9 is not installed\nexit 127\n", "3.9 is not installed")])
 def test_without_python(jupyter, python, word):
     jupyter.add()
     jupyter.env["PATH"] = str(jupyter.folder)
