@@ -160,6 +160,7 @@ $(OBJ)/made/%.o: $(OBJ)/made/%.c Makefile
 $(OBJ)/analyzer/export/export_pprof.o: ANALYZER_FLAGS += -I$(OBJ)/made
 $(OBJ)/analyzer/export/export_pprof.o: $(OBJ)/made/pprof.pb-c.h
 
+$(OBJ)/analyzer/jupyter/kernels.o: analyzer/jupyter/kernels.py
 $(OBJ)/analyzer/page/page.o: $(wildcard analyzer/page/*.css analyzer/page/*.js analyzer/page/*.license) $(D3)
 $(OBJ)/analyzer/%.o: analyzer/%.c Makefile
 	$(Q)mkdir -p $(@D)

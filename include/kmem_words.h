@@ -359,44 +359,20 @@ kmem_heartbeat_checksum(const struct kmem_heartbeat *beat, uint64_t sequence)
 	return sum != 0 ? sum : 1;
 }
 
-/* The same for what of each line is in memory: all that stands behind its checksum. */
-static inline uint32_t
-kmem_resident_lines_checksum(const struct kmem_resident_lines *lines)
-{
-	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &lines->sampled_pages,
-	                             sizeof(*lines) - offsetof(struct kmem_resident_lines, sampled_pages));
+/* The same of all that stands in a struct from a member on, behind its checksum. */
+#define KMEM_CHECKSUM_FROM(name, type, member)                                                                       \
+	static inline uint32_t name(const struct type *of)                                                               \
+	{                                                                                                                \
+		uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &of->member, sizeof(*of) - offsetof(struct type, member)); \
+                                                                                                                     \
+		return sum != 0 ? sum : 1;                                                                                   \
+	}
 
-	return sum != 0 ? sum : 1;
-}
-
-/* The same for a mark: all that stands behind its checksum. */
-static inline uint32_t
-kmem_mark_checksum(const struct kmem_mark *mark)
-{
-	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &mark->kind, sizeof(*mark) - offsetof(struct kmem_mark, kind));
-
-	return sum != 0 ? sum : 1;
-}
-
-/* The same for a point of the history. */
-static inline uint32_t
-kmem_history_checksum(const struct kmem_history_point *point)
-{
-	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &point->domain_count,
-	                             sizeof(*point) - offsetof(struct kmem_history_point, domain_count));
-
-	return sum != 0 ? sum : 1;
-}
-
-/* The same for who released. */
-static inline uint32_t
-kmem_release_checksum(const struct kmem_release *release)
-{
-	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &release->site,
-	                             sizeof(*release) - offsetof(struct kmem_release, site));
-
-	return sum != 0 ? sum : 1;
-}
+KMEM_CHECKSUM_FROM(kmem_resident_lines_checksum, kmem_resident_lines, sampled_pages)
+KMEM_CHECKSUM_FROM(kmem_mark_checksum, kmem_mark, kind)
+KMEM_CHECKSUM_FROM(kmem_history_checksum, kmem_history_point, domain_count)
+KMEM_CHECKSUM_FROM(kmem_release_checksum, kmem_release, site)
+KMEM_CHECKSUM_FROM(kmem_request_checksum, kmem_request, wants)
 
 /* Of a part: its points come and go. */
 static inline uint32_t
@@ -410,16 +386,6 @@ static inline bool
 kmem_version_is_read(uint32_t version)
 {
 	return version >= KMEM_VERSION_OLDEST && version <= KMEM_VERSION;
-}
-
-/* Never 0: there was a request. */
-static inline uint32_t
-kmem_request_checksum(const struct kmem_request *request)
-{
-	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &request->wants,
-	                             sizeof(*request) - offsetof(struct kmem_request, wants));
-
-	return sum != 0 ? sum : 1;
 }
 
 /* S2: in which bits of `twin` it stands. One changed byte of what it covers always changes it. */

@@ -107,6 +107,17 @@ rank_compare_places(const struct model_site *left, const struct model_site *righ
 }
 
 int
+rank_compare_lines(const struct model_site *left, bool is_left_import, const struct model_site *right,
+                   bool is_right_import)
+{
+	if (!is_left_import || !is_right_import)
+		return is_left_import - is_right_import ?: rank_compare_places(left, right);
+	return order_texts(left->import, right->import)
+	           ?: left->import[0] != '\0' ? order_numbers(left->domain, right->domain)
+	                                      : rank_compare_places(left, right);
+}
+
+int
 rank_compare_functions(const struct model_site *left, const struct model_site *right)
 {
 	return order_texts(left->where->file, right->where->file)
@@ -116,13 +127,8 @@ rank_compare_functions(const struct model_site *left, const struct model_site *r
 uint64_t
 rank_held_at(const struct model *model, const struct model_point *point, const struct model_site *line)
 {
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < point->site_count; i++) {
-		if (rank_compare_places(&model->sites[point->sites[i].site], line) == 0)
-			bytes += point->sites[i].bytes;
-	}
-	return bytes;
+	return SUM_OF(held, point->sites, point->site_count,
+	              rank_compare_places(&model->sites[held->site], line) == 0 ? held->bytes : 0);
 }
 
 struct entry {
@@ -143,47 +149,23 @@ place_order(const struct model_site *site)
 	return (uint64_t)site->domain << 40 | (uint64_t)site->where_relation << 33 | line;
 }
 
-/* What an import left and what the importing line itself allocated are two lines; a module is one, whoever imported it. */
-static int
-compare_by_place(const void *a, const void *b)
-{
-	const struct entry *left = a;
-	const struct entry *right = b;
-	int order = (int)left->is_import - (int)right->is_import;
+ORDER_OF(compare_by_place, struct entry,
+         (a->is_import || b->is_import ? 0 : order_numbers(a->place, b->place))
+             ?: rank_compare_lines(a->site, a->is_import, b->site, b->is_import))
 
-	if (order == 0 && left->is_import)
-		order = order_texts(left->site->import, right->site->import);
-	if (order == 0 && left->is_import && left->site->import[0] != '\0')
-		return order_numbers(left->site->domain, right->site->domain);
-	return order ?: order_numbers(left->place, right->place) ?: rank_compare_places(left->site, right->site);
-}
+ORDER_OF(compare_lines, struct rank_line,
+	order_numbers(a->tier, b->tier) ?: order_numbers(b->score_bytes, a->score_bytes)
+	?: order_numbers(b->live_bytes, a->live_bytes) ?: order_numbers(b->allocated_bytes, a->allocated_bytes))
 
-static int
-compare_lines(const struct rank_line *left, const struct rank_line *right)
-{
-	int order = order_numbers(left->tier, right->tier);
-
-	order = order ?: order_numbers(right->score_bytes, left->score_bytes);
-	order = order ?: order_numbers(right->live_bytes, left->live_bytes);
-	return order ?: order_numbers(right->allocated_bytes, left->allocated_bytes);
-}
+/* Of one line. */
+ORDER_OF(compare_sites, struct entry,
+	order_numbers(a->tier, b->tier) ?: order_numbers(b->bytes, a->bytes)
+	?: order_numbers(b->site->live_bytes, a->site->live_bytes)
+	?: order_numbers(b->site->allocated_bytes, a->site->allocated_bytes) ?: order_numbers(a->site->key, b->site->key))
 
 /* Sites of a line stay together: when two lines tie, the places decide. */
-static int
-compare_by_rank(const void *a, const void *b)
-{
-	const struct entry *left = a;
-	const struct entry *right = b;
-
-	if (left->line != right->line)
-		return compare_lines(left->line, right->line) ?: compare_by_place(left, right);
-	int order = order_numbers(left->tier, right->tier);
-
-	order = order ?: order_numbers(right->bytes, left->bytes);
-	order = order ?: order_numbers(right->site->live_bytes, left->site->live_bytes);
-	order = order ?: order_numbers(right->site->allocated_bytes, left->site->allocated_bytes);
-	return order ?: order_numbers(left->site->key, right->site->key);
-}
+ORDER_OF(compare_by_rank, struct entry,
+	a->line == b->line ? compare_sites(a, b) : compare_lines(a->line, b->line) ?: compare_by_place(a, b))
 
 static void
 line_add(struct rank_line *line, const struct entry *entry)

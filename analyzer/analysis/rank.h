@@ -150,6 +150,12 @@ uint64_t rank_elsewhere_worth_bytes(const struct model *model);
 
 /* Total order of (domain, where, its relation), for grouping; 0 = the same line. */
 int rank_compare_places(const struct model_site *left, const struct model_site *right);
+/*
+ * The same as sites are gathered into lines: what an import left and what the importing line itself allocated are two; a module is one, whoever
+ * imported it.
+ */
+int rank_compare_lines(const struct model_site *left, bool is_left_import, const struct model_site *right,
+                       bool is_right_import);
 /* The same of (file, function), of sites that have a place. */
 int rank_compare_functions(const struct model_site *left, const struct model_site *right);
 /* What the line of this site held then, as far as it was among the largest. */

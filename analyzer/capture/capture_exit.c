@@ -86,10 +86,7 @@ rewind_site(struct capture *capture, uint32_t number, const struct kmem_exit_sit
 	struct kmem_site *site = capture_site_copy(capture, number - 1);
 	int64_t end_bytes = live_bytes(site);
 
-	capture_held_set(site, then);
-	if (COPY_OF(site->generations) != 0)
-		capture_rewind_generations(capture, number,
-		                           then != NULL && then->generations != 0 ? &copies[then->generations - 1] : NULL);
+	capture_held_set(capture, number, then, copies);
 	capture->released_bytes[number - 1] = (int64_t)((uint64_t)live_bytes(site) - (uint64_t)end_bytes);
 }
 
@@ -98,7 +95,8 @@ capture_exit_rewind(struct capture *capture)
 {
 	struct kmem_header *header = (struct kmem_header *)(void *)capture->head;
 	uint32_t index = (uint32_t)COPY_OF(header->at_exit); // once of twice
-	const struct kmem_exit *taken = index != 0 && capture->was_closed ? capture_exit(capture, index) : NULL;
+	const struct kmem_exit *taken = capture->was_closed ? capture_held_record(capture, index, KMEM_RECORD_EXIT, false)
+	                                                    : NULL;
 	bool is_python = COPY_OF(header->is_finalizing) != 0;
 	uint32_t next = 0;
 

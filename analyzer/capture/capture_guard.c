@@ -21,7 +21,7 @@ is_possible(struct capture *capture, const struct kmem_guard *taken)
 static const struct kmem_guard *
 guard_at(struct capture *capture, uint32_t index_plus_one)
 {
-	const struct kmem_guard *taken = index_plus_one != 0 ? capture_guard(capture, index_plus_one) : NULL;
+	const struct kmem_guard *taken = capture_held_record(capture, index_plus_one, KMEM_RECORD_GUARD, false);
 
 	if (taken == NULL || is_possible(capture, taken))
 		return taken;
@@ -45,13 +45,10 @@ bool
 capture_guard_rewind_to(struct capture *capture, uint32_t index_plus_one)
 {
 	const struct kmem_guard *taken = guard_at(capture, index_plus_one);
-	uint32_t next = 0;
 
 	if (taken == NULL)
 		return false;
-	for (uint32_t i = 1; i <= capture_site_count(capture); i++)
-		capture_held_set(capture_site_copy(capture, i - 1),
-		                 capture_held_next(taken->sites, taken->passing.site_count, i, &next));
+	capture_held_rewind(capture, taken->sites, taken->passing.site_count, NULL);
 	capture->rewound_ns = taken->passing.monotonic_ns;
 	return true;
 }

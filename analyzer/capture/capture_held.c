@@ -40,10 +40,26 @@ capture_site_copy(struct capture *capture, size_t index)
 }
 
 void
-capture_held_set(struct kmem_site *site, const struct kmem_exit_site *then)
+capture_held_set(struct capture *capture, uint32_t number, const struct kmem_exit_site *then,
+                 const struct kmem_generations *copies)
 {
+	struct kmem_site *site = capture_site_copy(capture, number - 1);
+
 	SET(site->freed_bytes, COPY_OF(site->allocated_bytes) - (uint64_t)(then != NULL ? then->live_bytes : 0));
 	SET(site->freed_count, COPY_OF(site->allocated_count) - (uint64_t)(then != NULL ? then->live_count : 0));
+	if (copies != NULL && COPY_OF(site->generations) != 0)
+		capture_rewind_generations(capture, number,
+		                           then != NULL && then->generations != 0 ? &copies[then->generations - 1] : NULL);
+}
+
+void
+capture_held_rewind(struct capture *capture, const struct kmem_exit_site *sites, uint32_t count,
+                    const struct kmem_generations *copies)
+{
+	uint32_t next = 0;
+
+	for (uint32_t i = 1; i <= capture_site_count(capture); i++)
+		capture_held_set(capture, i, capture_held_next(sites, count, i, &next), copies);
 }
 
 void

@@ -24,8 +24,18 @@ const struct kmem_exit_site *capture_held_next(const struct kmem_exit_site *site
 /* The record, to be changed. */
 struct kmem_site *capture_site_copy(struct capture *capture, size_t index);
 
-/* What the record has released becomes what it was then; NULL: it held nothing. */
-void capture_held_set(struct kmem_site *site, const struct kmem_exit_site *then);
+/*
+ * What a record (its index + 1) has released becomes what it was then, with its counters by generation.
+ *
+ * then      NULL: it held nothing
+ * copies    of the counters; NULL: they stay
+ */
+void capture_held_set(struct capture *capture, uint32_t number, const struct kmem_exit_site *then,
+                      const struct kmem_generations *copies);
+
+/* The same of all records, from a list. */
+void capture_held_rewind(struct capture *capture, const struct kmem_exit_site *sites, uint32_t count,
+                         const struct kmem_generations *copies);
 
 /* What it holds and held at its peak becomes what is more than the same record of another copy holds. */
 void capture_held_take_off(struct kmem_site *site, const struct kmem_site *then);

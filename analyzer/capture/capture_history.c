@@ -100,8 +100,7 @@ capture_history(struct capture *capture, bool is_written, size_t *count)
 		for (unsigned k = 0; part != NULL && k < KMEM_HISTORY_PART_POINTS; k++) {
 			if (!is_whole(capture, &part->points[k], is_written))
 				continue;
-			points = memory_grown(points, &room, *count + 1, sizeof(*points));
-			memcpy(&points[(*count)++], &part->points[k], sizeof(*points));
+			memcpy(MEMORY_NEXT(points, *count, room), &part->points[k], sizeof(*points));
 		}
 	}
 	SORT(points, *count, compare_points);

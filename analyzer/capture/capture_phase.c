@@ -30,12 +30,8 @@ capture_kept_peak(struct capture *capture, bool is_written)
 {
 	const struct kmem_timeline *timeline = (const struct kmem_timeline *)(const void *)(capture->head +
 	                                                                                    KMEM_TIMELINE_OFFSET);
-	uint64_t word = COPY_OF(timeline->kept_peak);
-
-	if (word == 0)
-		return NULL;
-
-	const struct kmem_kept_peak *kept = capture_kept_peak_record(capture, (uint32_t)word, is_written);
+	const struct kmem_kept_peak *kept = capture_held_record(capture, (uint32_t)COPY_OF(timeline->kept_peak),
+	                                                        KMEM_RECORD_KEPT_PEAK, is_written);
 
 	if (kept == NULL || is_possible(capture, kept))
 		return kept;

@@ -102,27 +102,12 @@ bool capture_next_cell(struct capture *capture, uint32_t *next, struct capture_c
 bool capture_next_note(struct capture *capture, uint32_t *next, const char **text, uint32_t *text_bytes);
 
 /*
- * What devices held when they refused a request; NULL: nobody looked, or it cannot be read. is_written: the program may be writing it
- * anew, so that it is no damage when it does not fit.
+ * What was held at another moment: a struct of this type, at the exit, at the guard, at a mark, at the peak of earlier phases, or by devices; its
+ * contents are to be checked. NULL: nobody looked (0), or it cannot be read. is_written: the program may be writing it anew, so that it is no
+ * damage when it does not fit.
  */
-const struct kmem_device_snapshot *capture_device_snapshot(struct capture *capture, const struct kmem_failed *failed,
-                                                           bool is_written);
-
-/* What was held when the program began to exit; its contents are to be checked. NULL: it cannot be read. */
-const struct kmem_exit *capture_exit(struct capture *capture, uint32_t index_plus_one);
-
-/* What was held when the guard was passed; the same. */
-const struct kmem_guard *capture_guard(struct capture *capture, uint32_t index_plus_one);
-
-/*
- * What was held at a mark; its contents are to be checked. NULL: it cannot be read. is_written: the program may be writing it anew, so that it
- * is no damage when it does not fit.
- */
-const struct kmem_snapshot *capture_snapshot_record(struct capture *capture, uint32_t index_plus_one, bool is_written);
-
-/* What was held at the peak of earlier phases; the same. */
-const struct kmem_kept_peak *capture_kept_peak_record(struct capture *capture, uint32_t index_plus_one,
-                                                      bool is_written);
+const void *capture_held_record(struct capture *capture, uint32_t index_plus_one, enum kmem_record_type type,
+                                bool is_written);
 
 /* What of each line was in memory at the look with this sequence; NULL: nobody asked, or it is damaged. */
 const struct kmem_resident_lines *capture_resident_lines(const struct capture *capture, uint64_t sequence);

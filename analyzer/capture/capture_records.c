@@ -440,39 +440,6 @@ capture_type_name(struct capture *capture, uint32_t index_plus_one, const char *
 	return true;
 }
 
-const struct kmem_device_snapshot *
-capture_device_snapshot(struct capture *capture, const struct kmem_failed *failed, bool is_written)
-{
-	const struct capture_section *section = &capture->sections[KMEM_SECTION_RECORDS];
-	uint64_t index = UINT64_C(0) + failed->device_snapshot - 1;
-
-	if (failed->device_snapshot == 0)
-		return NULL;
-
-	const struct kmem_device_snapshot *stored = (const struct kmem_device_snapshot *)(const void *)(section->bytes +
-	                                                                                                index * 8);
-
-	if (is_written && section->size_bytes >= index * 8 + sizeof(*stored) && stored->record.bytes == sizeof(*stored) &&
-	    stored->record.checksum != kmem_record_checksum(&stored->record, 0))
-		return NULL;
-	stored = record_at(capture, index, KMEM_RECORD_DEVICE_SNAPSHOT, sizeof(*stored), "what a device held");
-	return stored != NULL && stored->sequence == COPY_OF(failed->sequence) ? stored : NULL;
-}
-
-const struct kmem_exit *
-capture_exit(struct capture *capture, uint32_t index_plus_one)
-{
-	return record_at(capture, index_plus_one - UINT64_C(1), KMEM_RECORD_EXIT, sizeof(struct kmem_exit),
-	                 "what was held at exit");
-}
-
-const struct kmem_guard *
-capture_guard(struct capture *capture, uint32_t index_plus_one)
-{
-	return record_at(capture, index_plus_one - UINT64_C(1), KMEM_RECORD_GUARD, sizeof(struct kmem_guard),
-	                 "what was held at the guard");
-}
-
 /* A record that is written anew in its place, while its program runs. */
 static bool
 is_half_written(const struct capture *capture, uint64_t index)
@@ -485,23 +452,22 @@ is_half_written(const struct capture *capture, uint64_t index)
 	                                   record->checksum != kmem_record_checksum(record, 0));
 }
 
-const struct kmem_snapshot *
-capture_snapshot_record(struct capture *capture, uint32_t index_plus_one, bool is_written)
+const void *
+capture_held_record(struct capture *capture, uint32_t index_plus_one, enum kmem_record_type type, bool is_written)
 {
+	static const struct {
+		size_t least_bytes;
+		const char *user;
+	} kinds[] = {
+		[KMEM_RECORD_EXIT] = { sizeof(struct kmem_exit), "what was held at exit" },
+		[KMEM_RECORD_GUARD] = { sizeof(struct kmem_guard), "what was held at the guard" },
+		[KMEM_RECORD_SNAPSHOT] = { sizeof(struct kmem_snapshot), "what was held at a mark" },
+		[KMEM_RECORD_KEPT_PEAK] = { sizeof(struct kmem_kept_peak), "what was held at the peak of earlier phases" },
+		[KMEM_RECORD_DEVICE_SNAPSHOT] = { sizeof(struct kmem_device_snapshot), "what a device held" },
+	};
 	uint64_t index = index_plus_one - UINT64_C(1);
 
-	if (is_written && is_half_written(capture, index))
+	if (index_plus_one == 0 || (is_written && is_half_written(capture, index)))
 		return NULL;
-	return record_at(capture, index, KMEM_RECORD_SNAPSHOT, sizeof(struct kmem_snapshot), "what was held at a mark");
-}
-
-const struct kmem_kept_peak *
-capture_kept_peak_record(struct capture *capture, uint32_t index_plus_one, bool is_written)
-{
-	uint64_t index = index_plus_one - UINT64_C(1);
-
-	if (is_written && is_half_written(capture, index))
-		return NULL;
-	return record_at(capture, index, KMEM_RECORD_KEPT_PEAK, sizeof(struct kmem_kept_peak),
-	                 "what was held at the peak of earlier phases");
+	return record_at(capture, index, type, kinds[type].least_bytes, kinds[type].user);
 }

@@ -23,10 +23,10 @@ is_whole(const struct capture *capture, const struct kmem_snapshot *taken)
 const struct kmem_snapshot *
 capture_snapshot(struct capture *capture, const struct kmem_mark *mark, bool is_written)
 {
-	if (mark->record == 0 || mark->kind == KMEM_MARK_GUARD)
+	if (mark->kind == KMEM_MARK_GUARD)
 		return NULL;
 
-	const struct kmem_snapshot *taken = capture_snapshot_record(capture, mark->record, is_written);
+	const struct kmem_snapshot *taken = capture_held_record(capture, mark->record, KMEM_RECORD_SNAPSHOT, is_written);
 
 	if (taken == NULL || (is_written && taken->sequence != mark->sequence))
 		return NULL;
@@ -41,7 +41,6 @@ bool
 capture_mark_rewind(struct capture *capture, const struct kmem_mark *mark, bool is_written)
 {
 	struct kmem_header *header = (struct kmem_header *)(void *)capture->head;
-	uint32_t next = 0;
 
 	if (mark->kind == KMEM_MARK_GUARD)
 		return capture_guard_rewind_to(capture, mark->record);
@@ -54,15 +53,7 @@ capture_mark_rewind(struct capture *capture, const struct kmem_mark *mark, bool 
 	const struct kmem_generations *copies = (const struct kmem_generations *)(const void *)&taken
 	                                            ->sites[taken->site_count];
 
-	for (uint32_t i = 1; i <= capture_site_count(capture); i++) {
-		struct kmem_site *site = capture_site_copy(capture, i - 1);
-		const struct kmem_exit_site *then = capture_held_next(taken->sites, taken->site_count, i, &next);
-
-		capture_held_set(site, then);
-		if (taken->generation_count != 0 && COPY_OF(site->generations) != 0)
-			capture_rewind_generations(capture, i,
-			                           then != NULL && then->generations != 0 ? &copies[then->generations - 1] : NULL);
-	}
+	capture_held_rewind(capture, taken->sites, taken->site_count, taken->generation_count != 0 ? copies : NULL);
 	capture->is_rewound = true;
 	capture->rewound_ns = mark->monotonic_ns;
 	if (taken->generation_count != 0 && mark->clock <= COPY_OF(header->generation_clock)) {

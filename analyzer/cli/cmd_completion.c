@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -212,11 +213,12 @@ cmd_completion(const struct options *options, int *status, struct fail *fail)
 	} shells[] = { { "bash", bash }, { "zsh", zsh }, { "fish", fish } };
 
 	(void)status;
-	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
-		if (strcmp(options->arguments[0], shells[i].name) == 0) {
-			shells[i].print();
-			return output_finish(fail);
-		}
-	}
-	return fail_set(fail, EXIT_USAGE, "completion: %s: there are bash, zsh and fish", options->arguments[0]);
+
+	const __typeof__(shells[0]) *wanted = FIRST(shell, shells, COUNT_OF(shells),
+	                                            strcmp(options->arguments[0], shell->name) == 0);
+
+	if (wanted == NULL)
+		return fail_set(fail, EXIT_USAGE, "completion: %s: there are bash, zsh and fish", options->arguments[0]);
+	wanted->print();
+	return output_finish(fail);
 }

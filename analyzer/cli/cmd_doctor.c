@@ -11,7 +11,6 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "doctor/doctor.h"
-#include "capture/capture_folder.h"
 
 static bool
 is_jupyter(const char *command)
@@ -24,11 +23,9 @@ is_jupyter(const char *command)
 bool
 cmd_doctor(const struct options *options, int *status, struct fail *fail)
 {
-	const char *folder = options->output != NULL ? options->output : getenv("KMEMSHIM_OUT");
-	bool is_named = folder != NULL && folder[0] != '\0';
 	struct doctor doctor = { .count = 0 };
 
-	doctor_check_place(&doctor, is_named ? folder : CAPTURE_FOLDER_DEFAULT, is_named);
+	doctor_check_place(&doctor, options->output);
 	doctor_check_limits(&doctor);
 	doctor_check_environment(&doctor);
 	if (options->argument_count > 0)

@@ -7,7 +7,6 @@
 
 #include "base/memory.h"
 #include "base/output.h"
-#include "capture/capture_folder.h"
 #include "cli/cmd_report.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -21,13 +20,10 @@
 static bool
 set_environment(const struct options *options, struct fail *fail)
 {
-	const char *wanted = options->output != NULL ? options->output : getenv("KMEMSHIM_OUT");
-	bool is_named = wanted != NULL && wanted[0] != '\0';
 	char folder[PATH_MAX];
 	char shim[PATH_MAX];
 
-	if (!launcher_find_shim(NULL, shim, fail) ||
-	    !launcher_make_folder(is_named ? wanted : CAPTURE_FOLDER_DEFAULT, is_named, folder, fail))
+	if (!launcher_find_shim(NULL, shim, fail) || !launcher_make_folder(options->output, folder, fail))
 		return false;
 
 	OWNED char *preload = launcher_preload(shim, true);

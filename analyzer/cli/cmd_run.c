@@ -20,7 +20,6 @@
 #include "cli/cmd_run.h"
 #include "cli/command.h"
 #include "holders/holders.h"
-#include "capture/capture_folder.h"
 #include "report/render.h"
 
 #define FILE_COLUMNS 120   // of what is read in a file, or by a notebook
@@ -151,16 +150,14 @@ run_program(const struct options *options, struct launch *launch, int *status, s
 {
 	char shim[PATH_MAX];
 	char folder[PATH_MAX];
-	const char *wanted = options->output != NULL ? options->output : getenv("KMEMSHIM_OUT");
+	bool is_named;
+	const char *wanted = launcher_folder(options->output, &is_named);
 	struct program program;
 	struct fail late;
 	char cause[CMD_RUN_CAUSE_BYTES];
 	uid_t owner;
 
-	bool is_named = wanted != NULL && wanted[0] != '\0';
-	if (!is_named)
-		wanted = CAPTURE_FOLDER_DEFAULT;
-	if (!launcher_find_shim(NULL, shim, fail) || !launcher_make_folder(wanted, is_named, folder, fail))
+	if (!launcher_find_shim(NULL, shim, fail) || !launcher_make_folder(options->output, folder, fail))
 		return false;
 	if (owner_is_anothers(wanted, &owner))
 		(void)fprintf(stderr, "kmemshim: %s: belongs to %s: that user can replace and remove the captures\n", wanted,
@@ -172,7 +169,7 @@ run_program(const struct options *options, struct launch *launch, int *status, s
 		return false;
 	*status = cmd_run_status(launch);
 	if (launch->start_error != 0) {
-		if (options->output == NULL && getenv("KMEMSHIM_OUT") == NULL)
+		if (!is_named)
 			(void)rmdir(folder); // nothing ran: if it is empty, it was made for nothing
 		cmd_run_say_not_started(launch, &program);
 		return true;

@@ -244,10 +244,7 @@ bool
 cmd_runs_record(struct cmd_recorded *recorded, const char *folder, uint64_t rounds, const struct options *options,
                 struct fail *fail)
 {
-	const char *wanted = folder != NULL ? folder : getenv("KMEMSHIM_OUT");
-	bool is_named = wanted != NULL && wanted[0] != '\0';
-
-	if (!launcher_make_folder(is_named ? wanted : CAPTURE_FOLDER_DEFAULT, is_named, recorded->folder, fail))
+	if (!launcher_make_folder(folder, recorded->folder, fail))
 		return false;
 
 	OWNED char **words = words_with_rounds(options->command_line, rounds);

@@ -53,11 +53,8 @@ magnitude(int64_t number)
 static uint64_t
 amount_of(const struct diff_row *row)
 {
-	uint64_t most = magnitude(row->live_change);
-
-	if (magnitude(row->peak_change) > most)
-		most = magnitude(row->peak_change);
-	return magnitude(row->leaking_change) > most ? magnitude(row->leaking_change) : most;
+	return amount_greater(magnitude(row->leaking_change),
+	                      amount_greater(magnitude(row->live_change), magnitude(row->peak_change)));
 }
 
 static void
@@ -457,28 +454,28 @@ note_objects(const struct diff *diff)
 }
 
 static char *
+note_sides(bool was, bool is, const char *both, const char *one, const char *rest)
+{
+	return !was && !is ? NULL
+	                   : memory_printed("%s%s%s",
+	                                    was && is ? "both are "
+	                                    : was     ? "the old one is "
+	                                              : "the new one is ",
+	                                    was && is ? both : one, rest);
+}
+
+static char *
 note_running(const struct diff *diff)
 {
-	bool were_both = diff->before->is_running && diff->after->is_running;
-
-	if (!diff->before->is_running && !diff->after->is_running)
-		return NULL;
-	return memory_printed("%s still running: \"at the end\" is now", were_both                  ? "both are"
-	                                                                 : diff->before->is_running ? "the old one is"
-	                                                                                            : "the new one is");
+	return note_sides(diff->before->is_running, diff->after->is_running, "still running", "still running",
+	                  ": \"at the end\" is now");
 }
 
 static char *
 note_snapshot(const struct diff *diff)
 {
-	bool were_both = diff->before->is_snapshot && diff->after->is_snapshot;
-
-	if (!diff->before->is_snapshot && !diff->after->is_snapshot)
-		return NULL;
-	return memory_printed("%s: \"at the end\" is that moment; peaks are those of the whole run",
-	                      were_both                   ? "both are snapshots"
-	                      : diff->before->is_snapshot ? "the old one is a snapshot"
-	                                                  : "the new one is a snapshot");
+	return note_sides(diff->before->is_snapshot, diff->after->is_snapshot, "snapshots", "a snapshot",
+	                  ": \"at the end\" is that moment; peaks are those of the whole run");
 }
 
 char *

@@ -73,13 +73,8 @@ put_domains(const struct diff *diff, FILE *stream)
 static int
 domain_width(const struct diff_section *section)
 {
-	size_t width = strlen("domain");
-
-	for (size_t i = 0; i < section->shown; i++) {
-		if (strlen(diff_row_domain(&section->rows[i])) > width)
-			width = strlen(diff_row_domain(&section->rows[i]));
-	}
-	return (int)width;
+	return (int)amount_greater(strlen("domain"),
+	                           MOST_OF(row, section->rows, section->shown, strlen(diff_row_domain(row))));
 }
 
 static void

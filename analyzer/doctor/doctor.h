@@ -51,7 +51,7 @@ void doctor_free(struct doctor *doctor);
 #define DOCTOR_ROOM_NEEDED (UINT64_C(64) << 20) // what captures of large programs take
 
 /* The library, and the folder of captures with what lies below it. Fills shim and folder, which it makes. */
-void doctor_check_place(struct doctor *doctor, const char *folder, bool is_named);
+void doctor_check_place(struct doctor *doctor, const char *named);
 
 /* Removes what was made for the checks. After all of them. */
 void doctor_leave_place(const struct doctor *doctor);

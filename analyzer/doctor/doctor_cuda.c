@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "doctor/doctor_ask.h"
+#include "base/ask_command.h"
 #include "doctor/doctor_elf.h"
 
 #define DRIVER "libcuda.so.1"
@@ -59,8 +59,8 @@ consider(struct user *user, const char *path, bool is_own)
 
 	/* The others look the driver up by its name. To read a whole file takes time: only where one may expect it. */
 	if (!is_user && (is_own || strstr(place_base(path), "cuda") != NULL || strstr(place_base(path), "xla") != NULL)) {
-		is_user = doctor_elf_has_text(path, DRIVER);
-		has_static_runtime = is_user && doctor_elf_has_text(path, "cudaMalloc");
+		is_user = doctor_elf_has_text(path, DRIVER, NULL);
+		has_static_runtime = is_user && doctor_elf_has_text(path, "cudaMalloc", NULL);
 	}
 	if (!is_user)
 		return;
@@ -102,7 +102,7 @@ tell_user(struct user *user, bool is_own)
 	else
 		(void)snprintf(what, sizeof(what), "%s", place_base(user->path));
 	if (user->runtime[0] != '\0') {
-		doctor_ask(words, NULL, take_runtime, user);
+		ask_command(words, NULL, take_runtime, user);
 		if (user->runtime_path[0] != '\0')
 			doctor_add(user->doctor, DOCTOR_OK, user->name, "", "%s uses CUDA's runtime as a library, %s: recorded",
 			           what, user->runtime_path);
@@ -176,7 +176,7 @@ tell_driver(struct doctor *doctor)
 	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
 	char path[PATH_MAX] = "";
 
-	doctor_ask(words, DRIVER, take_driver, path);
+	ask_command(words, DRIVER, take_driver, path);
 	if (path[0] == '\0')
 		doctor_add(doctor, DOCTOR_NOTE, "CUDA driver",
 		           "on a machine with a GPU install NVIDIA's driver; start its containers with --gpus all",
@@ -213,7 +213,7 @@ doctor_check_cuda(struct doctor *doctor)
 		if (user.path[0] != '\0')
 			tell_user(&user, strcmp(user.path, doctor->program.path) == 0);
 	} else {
-		doctor_ask(words, NULL, take_package, &frameworks);
+		ask_command(words, NULL, take_package, &frameworks);
 	}
 	if (user.path[0] != '\0' || frameworks.has_user)
 		tell_driver(doctor);

@@ -14,7 +14,7 @@
 
 #include "base/items.h"
 #include "base/units.h"
-#include "doctor/doctor_ask.h"
+#include "base/ask_command.h"
 #include "doctor/doctor_elf.h"
 
 #define TOLD_MAX 3
@@ -86,7 +86,7 @@ find_packages(struct large *largest, size_t count)
 		words[used++] = with_usr[i];
 	}
 	if (count > 0)
-		doctor_ask(words, NULL, take_owner, &owners);
+		ask_command(words, NULL, take_owner, &owners);
 }
 
 /* Debian makes NAME-dbgsym of a package, but of two sources, which make one package for all of theirs. */
@@ -111,7 +111,7 @@ names_archive(const char *path)
 		if (names_archive(TEXT(PATH_MAX, "%s/%s", path, name)))
 			return true;
 	}
-	return doctor_elf_has_text(path, "debian-debug") || doctor_elf_has_text(path, "ddebs.");
+	return doctor_elf_has_text(path, "debian-debug", NULL) || doctor_elf_has_text(path, "ddebs.", NULL);
 }
 
 /* The line of apt's sources that -dbgsym packages come from; "" = it is there, or this is neither Debian nor Ubuntu. */

@@ -134,7 +134,7 @@ doctor_elf_read(const char *path, struct doctor_elf *elf)
 }
 
 bool
-doctor_elf_has_text(const char *path, const char *text)
+doctor_elf_has_text(const char *path, const char *text, char behind[DOCTOR_NAME_BYTES])
 {
 	struct stat status;
 	OWNED_FILE int file = regular_file_open(path, O_RDONLY, &status);
@@ -147,8 +147,12 @@ doctor_elf_has_text(const char *path, const char *text)
 	if (bytes == MAP_FAILED)
 		return false;
 
-	bool is_found = memmem(bytes, (size_t)status.st_size, text, strlen(text)) != NULL;
+	const char *end = (const char *)bytes + status.st_size;
+	const char *found = memmem(bytes, (size_t)status.st_size, text, strlen(text));
 
+	if (found != NULL && behind != NULL)
+		(void)snprintf(behind, DOCTOR_NAME_BYTES, "%.*s", (int)(end - found - (ssize_t)strlen(text)),
+		               found + strlen(text));
 	(void)munmap(bytes, (size_t)status.st_size);
-	return is_found;
+	return found != NULL;
 }

@@ -22,7 +22,11 @@ struct doctor_elf {
 /* False: it is no ELF file. */
 bool doctor_elf_read(const char *path, struct doctor_elf *elf);
 
-/* Is there this text in the file? Not looked for in those that are larger than 256 MiB. */
-bool doctor_elf_has_text(const char *path, const char *text);
+/*
+ * Is there this text in the file? Not looked for in those that are larger than 256 MiB.
+ *
+ * behind   out: what follows up to a zero byte; NULL = not wanted
+ */
+bool doctor_elf_has_text(const char *path, const char *text, char behind[DOCTOR_NAME_BYTES]);
 
 #endif

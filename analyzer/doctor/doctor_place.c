@@ -27,27 +27,25 @@
 
 static const struct {
 	unsigned long type;
-	enum doctor_level level;
 	const char *what;
 	const char *next;
 	bool is_mapped; // said where captures are mapped there: not where they lie in memory
 } file_systems[] = {
-	{ TMPFS_MAGIC, DOCTOR_NOTE, "is in memory (tmpfs): captures count toward the memory limit",
-	  "choose a folder on a disk with -o", false },
-	{ RAMFS_MAGIC, DOCTOR_NOTE, "is in memory (ramfs): captures count toward the memory limit",
-	  "choose a folder on a disk with -o", false },
-	{ NFS_SUPER_MAGIC, DOCTOR_NOTE, "is on NFS: if the machine fails, the newest data is lost",
-	  "choose a local folder with -o", true },
-	{ SMB2_SUPER_MAGIC, DOCTOR_NOTE, "is on a network share: mapped files may not work there",
-	  "choose a local folder with -o", true },
-	{ CIFS_SUPER_MAGIC, DOCTOR_NOTE, "is on a network share: mapped files may not work there",
-	  "choose a local folder with -o", true },
-	{ V9FS_MAGIC, DOCTOR_NOTE, "is on 9p: mapped files may not work there", "choose a local folder with -o", true },
-	{ OVERLAYFS_SUPER_MAGIC, DOCTOR_NOTE,
-	  "is in the container's own layer (overlay): captures go when the container is removed",
+	{ TMPFS_MAGIC, "is in memory (tmpfs): captures count toward the memory limit", "choose a folder on a disk with -o",
+	  false },
+	{ RAMFS_MAGIC, "is in memory (ramfs): captures count toward the memory limit", "choose a folder on a disk with -o",
+	  false },
+	{ NFS_SUPER_MAGIC, "is on NFS: if the machine fails, the newest data is lost", "choose a local folder with -o",
+	  true },
+	{ SMB2_SUPER_MAGIC, "is on a network share: mapped files may not work there", "choose a local folder with -o",
+	  true },
+	{ CIFS_SUPER_MAGIC, "is on a network share: mapped files may not work there", "choose a local folder with -o",
+	  true },
+	{ V9FS_MAGIC, "is on 9p: mapped files may not work there", "choose a local folder with -o", true },
+	{ OVERLAYFS_SUPER_MAGIC, "is in the container's own layer (overlay): captures go when the container is removed",
 	  "choose a folder on a volume with -o", false },
-	{ FUSE_SUPER_MAGIC, DOCTOR_NOTE, "is on a FUSE file system: mapped files may be slow there",
-	  "choose a local folder with -o", true },
+	{ FUSE_SUPER_MAGIC, "is on a FUSE file system: mapped files may be slow there", "choose a local folder with -o",
+	  true },
 };
 
 static void
@@ -132,14 +130,16 @@ try_file(struct doctor *doctor, bool is_in_memory)
 }
 
 static void
-check_folder(struct doctor *doctor, const char *folder, bool is_named)
+check_folder(struct doctor *doctor, const char *named)
 {
+	bool is_named;
+	const char *folder = launcher_folder(named, &is_named);
 	struct statfs system;
 	struct fail fail;
 	uid_t owner;
 
 	find_present(folder, doctor->present);
-	if (!launcher_make_folder(folder, is_named, doctor->folder, &fail)) {
+	if (!launcher_make_folder(named, doctor->folder, &fail)) {
 		doctor->folder[0] = '\0';
 		doctor_add(doctor, DOCTOR_PROBLEM, "captures", "", "%s", fail.text);
 		return;
@@ -161,7 +161,7 @@ check_folder(struct doctor *doctor, const char *folder, bool is_named)
 
 	for (size_t i = 0; i < sizeof(file_systems) / sizeof(file_systems[0]); i++) {
 		if ((unsigned long)system.f_type == file_systems[i].type && !(file_systems[i].is_mapped && why_mapped == NULL))
-			doctor_add(doctor, file_systems[i].level, doctor->folder, file_systems[i].next, "%s", file_systems[i].what);
+			doctor_add(doctor, DOCTOR_NOTE, doctor->folder, file_systems[i].next, "%s", file_systems[i].what);
 	}
 	if (why_mapped != NULL)
 		doctor_add(doctor, DOCTOR_NOTE, doctor->folder,
@@ -213,7 +213,7 @@ check_command(struct doctor *doctor)
 }
 
 void
-doctor_check_place(struct doctor *doctor, const char *folder, bool is_named)
+doctor_check_place(struct doctor *doctor, const char *named)
 {
 	struct fail fail;
 
@@ -224,5 +224,5 @@ doctor_check_place(struct doctor *doctor, const char *folder, bool is_named)
 		doctor_add(doctor, DOCTOR_PROBLEM, "library", "", "%s", fail.text);
 	}
 	check_command(doctor);
-	check_folder(doctor, folder, is_named);
+	check_folder(doctor, named);
 }

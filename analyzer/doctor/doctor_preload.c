@@ -6,21 +6,17 @@
 #include "base/read_each.h"
 #include "doctor/doctor.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/items.h"
 #include "base/memory.h"
-#include "base/regular_file.h"
+#include "doctor/doctor_elf.h"
 #include "version.h"
 
 #define OF_ALL "/etc/ld.so.preload"
-#define VERSION_BYTES 24
 
 /* Recorders that replace the same functions. Allocators do not: ours goes first and calls them. */
 static const char *const recorders[] = { "heaptrack", "bytehound",  "libmemray",  "libmtrace",  "libtotalview",
@@ -28,33 +24,6 @@ static const char *const recorders[] = { "heaptrack", "bytehound",  "libmemray",
 
 static const char *const allocators[] = { "jemalloc", "tcmalloc", "mimalloc",  "hoard",
 	                                      "snmalloc", "rpmalloc", "tbbmalloc", "scudo" };
-
-/* "0.1.0" from the file of a library of ours; "" = it does not say. */
-static void
-read_version(const char *path, char version[VERSION_BYTES])
-{
-	struct stat status;
-	OWNED_FILE int file = regular_file_open(path, O_RDONLY, &status);
-	const char *bytes = MAP_FAILED;
-
-	version[0] = '\0';
-	if (file < 0)
-		return;
-	if (status.st_size > 0)
-		bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-	if (bytes == MAP_FAILED)
-		return;
-
-	const char *found = memmem(bytes, (size_t)status.st_size, KMEMSHIM_VERSION_MARK, sizeof(KMEMSHIM_VERSION_MARK) - 1);
-
-	if (found != NULL) {
-		size_t left = (size_t)(bytes + status.st_size - found);
-
-		(void)snprintf(version, VERSION_BYTES, "%.*s", (int)(left - (sizeof(KMEMSHIM_VERSION_MARK) - 1)),
-		               found + sizeof(KMEMSHIM_VERSION_MARK) - 1);
-	}
-	(void)munmap((void *)bytes, (size_t)status.st_size);
-}
 
 static bool
 is_one_of(const char *name, const char *const *names, size_t count)
@@ -66,7 +35,7 @@ static void
 check_ours(struct doctor *doctor, const char *list, const char *entry)
 {
 	bool is_of_all = strcmp(list, OF_ALL) == 0;
-	char version[VERSION_BYTES];
+	char version[DOCTOR_NAME_BYTES] = ""; // "0.1.0"; "" = its file does not say
 	char path[PATH_MAX];
 
 	if (realpath(entry, path) != NULL && strcmp(path, doctor->shim) == 0) {
@@ -77,7 +46,7 @@ check_ours(struct doctor *doctor, const char *list, const char *entry)
 		           entry);
 		return;
 	}
-	read_version(entry, version);
+	(void)doctor_elf_has_text(entry, KMEMSHIM_VERSION_MARK, version);
 	if (is_of_all)
 		doctor_add(doctor, DOCTOR_PROBLEM, list, "remove one of the two installations",
 		           "%s is the library of another installation%s%s: with it, each block would be recorded twice", entry,

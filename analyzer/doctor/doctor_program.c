@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "doctor/doctor_ask.h"
+#include "base/ask_command.h"
 #include "launch/program.h"
 
 /* Commands that do not start their program themselves, or not with our environment. */
@@ -143,7 +143,7 @@ check_libraries(struct doctor *doctor, const struct program *program)
 	struct listing listing = { .doctor = doctor, .path = program->path };
 	size_t before = doctor->count;
 
-	doctor_ask(words, doctor->shim, read_line, &listing);
+	ask_command(words, doctor->shim, read_line, &listing);
 	if (!listing.has_shim && doctor->count == before)
 		doctor_add(doctor, DOCTOR_PROBLEM, program->path, "", "its loader %s does not load kmemshim", program->loader);
 }

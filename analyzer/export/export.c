@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/items.h"
+#include "base/memory.h"
 #include "base/progress.h"
 
 static uint64_t
@@ -37,37 +39,26 @@ static const struct export_format formats[] = {
 	{ "ndjson", false, false, true, export_rows }, // a JSON object for each line of code and process, for databases
 	{ "openmetrics", false, false, false, export_metrics }, // totals and the largest lines, for Prometheus
 	{ "html", false, false, false, NULL },                  // the page of kmemshim report --html, which page/ writes
-	{ .name = NULL },
 };
 
 const struct export_value *
 export_value_find(const char *name)
 {
-	for (const struct export_value *value = export_values; value->name != NULL; value++) {
-		if (strcmp(value->name, name) == 0)
-			return value;
-	}
-	return NULL;
+	return FIRST(value, export_values, COUNT_OF(export_values) - 1, strcmp(value->name, name) == 0);
 }
 
 const struct export_format *
 export_format_find(const char *name)
 {
-	for (const struct export_format *format = formats; format->name != NULL; format++) {
-		if (strcmp(format->name, name) == 0)
-			return format;
-	}
-	return NULL;
+	return FIRST(format, formats, COUNT_OF(formats), strcmp(format->name, name) == 0);
 }
 
 const char *
 export_format_names(char text[128])
 {
 	text[0] = '\0';
-	for (const struct export_format *format = formats; format->name != NULL; format++) {
-		(void)strncat(text, text[0] != '\0' ? ", " : "", 127 - strlen(text));
-		(void)strncat(text, format->name, 127 - strlen(text));
-	}
+	EACH (format, formats, COUNT_OF(formats))
+		memory_text_add(text, 128, "%s%s", format != formats ? ", " : "", format->name);
 	return text;
 }
 

@@ -354,10 +354,7 @@ baseline_finish(struct baseline_builder *builder)
 			domain->kind = row.domain_kind;
 			domain->live_bytes = row.live_bytes;
 			domain->peak_bytes = row.peak_bytes;
-			for (const struct sample *sample = first; sample < end; sample++) {
-				if (sample->elsewhere_bytes > domain->elsewhere_bytes)
-					domain->elsewhere_bytes = sample->elsewhere_bytes;
-			}
+			domain->elsewhere_bytes = MOST_OF(sample, first, (size_t)(end - first), sample->elsewhere_bytes);
 		}
 	}
 	free(builder->samples);

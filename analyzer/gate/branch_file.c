@@ -1,17 +1,12 @@
 /* branch_file.c - see branch_file.h. */
 #include "gate/branch_file.h"
 
-#include <errno.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/ask_command.h"
 #include "base/regular_file.h"
-#include "base/text_clean.h"
-
-extern char **environ;
 
 bool
 branch_file_is(const char *name)
@@ -31,49 +26,20 @@ read_error(int file, char *text, size_t room)
 	text[strcspn(text, "\n")] = '\0';
 	if (strncmp(text, "fatal: ", 7) == 0)
 		memmove(text, text + 7, strlen(text + 7) + 1);
-	(void)text_clean(text, strlen(text));
-}
-
-/* Returns an errno, or 0 and git's status. */
-static int
-run_git(const char *name, int content, int errors, int *status)
-{
-	char *const arguments[] = { "git", "--no-pager", "show", (char *)name, NULL };
-	posix_spawn_file_actions_t actions;
-	pid_t pid;
-	int error = posix_spawn_file_actions_init(&actions);
-
-	if (error != 0)
-		return error;
-	(void)posix_spawn_file_actions_adddup2(&actions, content, STDOUT_FILENO);
-	(void)posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
-	(void)posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", 0, 0);
-	error = posix_spawnp(&pid, "git", &actions, NULL, arguments, environ);
-	(void)posix_spawn_file_actions_destroy(&actions);
-	while (error == 0 && waitpid(pid, status, 0) < 0) {
-		if (errno != EINTR)
-			error = errno;
-	}
-	return error;
 }
 
 int
 branch_file_open(const char *name, struct fail *fail)
 {
+	const char *const words[] = { "git", "--no-pager", "show", name, NULL };
 	int content = memfd_create("content", MFD_CLOEXEC);
 	OWNED_FILE int errors = memfd_create("errors", MFD_CLOEXEC);
-	int status = 0;
-	int error = content < 0 || errors < 0 ? errno : run_git(name, content, errors, &status);
-	char text[256] = "";
+	char text[256];
 
-	if (error == 0 && status != 0)
-		read_error(errors, text, sizeof(text));
-	if (error != 0 || status != 0)
-		(void)fail_set(fail, EXIT_USAGE, "%s: there is no such file, and git show says: %s", name,
-		               error != 0 ? strerror(error) : text);
-	if (error == 0 && status == 0 && lseek(content, 0, SEEK_SET) == 0)
+	if (ask_command_into(words, NULL, content, errors))
 		return content;
-	if (content >= 0)
-		(void)close(content);
+	read_error(errors, text, sizeof(text));
+	(void)fail_set(fail, EXIT_USAGE, "%s: there is no such file, and git show says: %s", name, text);
+	(void)close(content);
 	return -1;
 }

@@ -34,12 +34,10 @@ check_where_word(const struct check_rule *rule)
 	return text_starts(rule->where, "free in ") ? "" : "in ";
 }
 
-struct check_rule *
+void
 check_add_rule(struct check *check, struct check_rule rule)
 {
-	check->rules = memory_grown(check->rules, &check->rule_room, check->rule_count + 1, sizeof(*check->rules));
-	check->rules[check->rule_count] = rule;
-	return &check->rules[check->rule_count++];
+	*MEMORY_NEXT(check->rules, check->rule_count, check->rule_room) = rule;
 }
 
 uint64_t

@@ -199,7 +199,7 @@ judge(struct check *check, const struct config_budget *budget, enum check_kind k
 	rule.has_failed = rule.after_bytes > rule.limit_bytes;
 	if (rule.has_failed)
 		check_name_place(&rule, sum.grown);
-	(void)check_add_rule(check, rule);
+	check_add_rule(check, rule);
 }
 
 /* Was nothing recorded to which the budget's name applies? */

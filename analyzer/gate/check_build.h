@@ -9,8 +9,7 @@
 
 #include "gate/check.h"
 
-/* Valid until the next one is added. */
-struct check_rule *check_add_rule(struct check *check, struct check_rule rule);
+void check_add_rule(struct check *check, struct check_rule rule);
 
 /* The figure of a site or domain under test that counts; of the baseline it is the most. */
 uint64_t check_now_bytes(const struct baseline_figure *figure, bool is_peak);

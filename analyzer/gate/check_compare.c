@@ -76,7 +76,7 @@ compare_domain(struct check *check, const struct baseline_domain *then, const st
 		rule.has_failed = rule.is_judged && rule.after_bytes > rule.limit_bytes;
 		if (rule.has_failed)
 			check_name_place(&rule, most_grown(check, domain->name, is_peak));
-		(void)check_add_rule(check, rule);
+		check_add_rule(check, rule);
 	}
 }
 
@@ -138,7 +138,7 @@ compare_site(struct check *check, size_t index)
 	else if (check_has_line_budget(check->config, now))
 		return;
 	else if (rule.has_failed)
-		(void)check_add_rule(check, rule);
+		check_add_rule(check, rule);
 	else if (then == NULL && rule.is_leak && rule.after_bytes != 0)
 		note_small_leak(check, now);
 }
@@ -191,25 +191,11 @@ note_suppressions(struct check *check)
 	}
 }
 
-static uint64_t
-excess(const struct check_rule *rule)
-{
-	return rule->after_bytes > rule->limit_bytes ? rule->after_bytes - rule->limit_bytes : 0;
-}
-
-static int
-compare_rules(const void *a, const void *b)
-{
-	const struct check_rule *left = a;
-	const struct check_rule *right = b;
-	int order = order_numbers(right->has_failed, left->has_failed);
-
-	if (order == 0 && left->has_failed) // the line itself says most
-		order = order_numbers(right->kind, left->kind) ?: order_numbers(excess(right), excess(left));
-	order = order ?: strcmp(left->domain, right->domain);
-	order = order ?: order_numbers(left->kind, right->kind);
-	return order ?: order_numbers(left->family, right->family);
-}
+/* Of those that failed the line itself says most. */
+ORDER_OF(compare_rules, struct check_rule,
+	order_numbers(b->has_failed, a->has_failed) ?: (a->has_failed ? order_numbers(b->kind, a->kind) : 0)
+	?: (a->has_failed ? order_numbers(amount_less(b->after_bytes, b->limit_bytes), amount_less(a->after_bytes, a->limit_bytes)) : 0)
+	?: strcmp(a->domain, b->domain) ?: order_numbers(a->kind, b->kind) ?: order_numbers(a->family, b->family))
 
 /* In a run that was too short no line can be a leak, whatever it keeps. */
 static void

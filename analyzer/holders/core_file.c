@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/regular_file.h"
+#include "base/sorted.h"
 #include "base/text_start.h"
 
 #define PARTS_MAX 16                         // of a file
@@ -51,18 +52,9 @@ read_at(const struct core *core, uint64_t offset, void *to, uint64_t bytes)
 static struct part *
 part_at(struct part *parts, size_t count, uint64_t addr)
 {
-	size_t low = 0;
-	size_t high = count;
+	size_t at = SORTED_UP_TO(parts, count, end, addr);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (parts[middle].end <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && parts[low].start <= addr ? &parts[low] : NULL;
+	return at < count && parts[at].start <= addr ? &parts[at] : NULL;
 }
 
 /* What the core itself has. */
@@ -187,9 +179,11 @@ read_thread(struct stopped_process *process, const unsigned char *note, uint64_t
 	if (bytes < sizeof(status))
 		return;
 	memcpy(&status, note, sizeof(status));
-	process->threads = memory_grown(process->threads, &process->room, process->count + 1, sizeof(*process->threads));
-	process->threads[process->count] = (struct stopped_thread){ .number = status.pr_pid };
-	stopped_registers_take(&process->threads[process->count++], &status.pr_reg, sizeof(status.pr_reg));
+
+	struct stopped_thread *thread = MEMORY_NEXT(process->threads, process->count, process->room);
+
+	*thread = (struct stopped_thread){ .number = status.pr_pid };
+	stopped_registers_take(thread, &status.pr_reg, sizeof(status.pr_reg));
 }
 
 static void

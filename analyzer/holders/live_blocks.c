@@ -423,18 +423,7 @@ live_blocks_own(const struct live_blocks *blocks, const struct address_range **r
 static size_t
 leaves_up_to(const struct live_blocks *blocks, uint64_t number)
 {
-	size_t low = 0;
-	size_t high = blocks->leaf_count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (blocks->leaves[middle]->number <= number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SORTED_BEFORE(at, blocks->leaf_count, blocks->leaves[at]->number <= number);
 }
 
 /* The highest window below `end` in which a block starts. False: there is none. */

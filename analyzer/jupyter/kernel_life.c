@@ -129,20 +129,20 @@ is_life(const struct dirent *entry)
 	return entry->d_name[0] >= '0' && entry->d_name[0] <= '9' && strchr(entry->d_name, '-') != NULL;
 }
 
+static int
+newest_first(const struct dirent **a, const struct dirent **b)
+{
+	return alphasort(b, a);
+}
+
 /* All lives, the newest first; the caller frees the names and the list. 0 = none, or they cannot be read. */
 static size_t
 list_lives(const char *home, struct dirent ***lives)
 {
-	int count = scandir(home, lives, is_life, alphasort);
+	int count = scandir(home, lives, is_life, newest_first);
 
 	if (count < 0)
 		*lives = NULL;
-	for (int i = 0; i < count / 2; i++) {
-		struct dirent *swapped = (*lives)[i];
-
-		(*lives)[i] = (*lives)[count - 1 - i];
-		(*lives)[count - 1 - i] = swapped;
-	}
 	return count > 0 ? (size_t)count : 0;
 }
 

@@ -28,6 +28,7 @@
 #include "base/make_folders.h"
 #include "base/machine.h"
 #include "base/owner.h"
+#include "capture/capture_folder.h"
 #include "launch/launcher_guard.h"
 #include "launch/launcher_memory.h"
 #include "launch/launcher_preload.h"
@@ -207,9 +208,20 @@ launcher_find_shim(const char *command, char *path, struct fail *fail)
 	                self);
 }
 
-bool
-launcher_make_folder(const char *folder, bool is_named, char *path, struct fail *fail)
+const char *
+launcher_folder(const char *named, bool *is_named)
 {
+	const char *wanted = named != NULL ? named : getenv("KMEMSHIM_OUT");
+
+	*is_named = wanted != NULL && wanted[0] != '\0';
+	return *is_named ? wanted : CAPTURE_FOLDER_DEFAULT;
+}
+
+bool
+launcher_make_folder(const char *named, char *path, struct fail *fail)
+{
+	bool is_named;
+	const char *folder = launcher_folder(named, &is_named);
 	uid_t owner;
 
 	if (!is_named && owner_is_anothers(folder, &owner))

@@ -51,12 +51,14 @@ struct launch {
  */
 bool launcher_find_shim(const char *command, char *path, struct fail *fail);
 
+/* The folder for captures: what was named, or KMEMSHIM_OUT, else ./kmemshim.out, which nobody has named. */
+const char *launcher_folder(const char *named, bool *is_named);
+
 /*
- * Makes the folder where it is missing, sees that it can be written, and gives its absolute path (PATH_MAX bytes).
- *
- * is_named  somebody asked for this folder; else one of another user, or a link of theirs, is refused: it was put in our way
+ * Makes it where it is missing, sees that it can be written, and gives its absolute path (PATH_MAX bytes). Where nobody has named it, one of
+ * another user, or a link of theirs, is refused: it was put in our way.
  */
-bool launcher_make_folder(const char *folder, bool is_named, char *path, struct fail *fail);
+bool launcher_make_folder(const char *named, char *path, struct fail *fail);
 
 /*
  * Starts the program and waits for it. A kernel dies when we die, or when the server does that names itself in JPY_PARENT_PID. Keys at the terminal go to the program alone; SIGINT, SIGQUIT, SIGTERM, SIGHUP,

@@ -136,11 +136,12 @@ add_held(struct build *build, struct capture *capture, const struct domain_rows 
          const struct kmem_failed *failed, struct build_failed *to)
 {
 	bool is_written = !capture->was_closed && !capture_is_final(capture);
-	const struct kmem_device_snapshot *stored = capture_device_snapshot(capture, failed, is_written);
+	const struct kmem_device_snapshot *stored = capture_held_record(capture, failed->device_snapshot,
+	                                                                KMEM_RECORD_DEVICE_SNAPSHOT, is_written);
 	struct held_sums held = { 0 };
 	uint64_t *bytes;
 
-	if (stored == NULL)
+	if (stored == NULL || stored->sequence != COPY_OF(failed->sequence))
 		return;
 	bytes = text_pool_room(build->pool, build->domain_count * sizeof(*bytes));
 	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {

@@ -15,6 +15,7 @@
 #include "base/order.h"
 #include "base/path_join.h"
 #include "base/place.h"
+#include "base/sorted.h"
 #include "model/model_build.h"
 #include "symbols/python_text.h"
 
@@ -209,19 +210,11 @@ process_frames_free(struct process_frames *frames)
 static size_t
 modules_until(const struct process_frames *frames, uint64_t address, uint32_t generation)
 {
-	size_t low = 0;
-	size_t high = frames->module_count;
+	const struct module *modules = frames->modules;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct module *module = &frames->modules[middle];
-
-		if (module->start_addr < address || (module->start_addr == address && module->loaded_version <= generation))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SORTED_BEFORE(at, frames->module_count,
+	                     modules[at].start_addr < address ||
+	                         (modules[at].start_addr == address && modules[at].loaded_version <= generation));
 }
 
 static const struct module *

@@ -10,6 +10,7 @@
 #include "base/order.h"
 #include "base/owner.h"
 #include "base/place.h"
+#include "base/sorted.h"
 #include "capture/capture_copy.h"
 #include "kmem_words.h"
 #include "capture/capture_guard.h"
@@ -265,21 +266,12 @@ model_processes_link(struct model_process *processes, size_t count)
 		const struct kmem_identity *identity = processes[i].identity;
 		uint32_t parent_pid = identity->is_forked != 0 && identity->forked_from != 0 ? identity->forked_from
 		                                                                             : identity->parent_pid;
-		size_t low = 0;
-		size_t high = count;
+		/* The last image with the parent's pid that started before this one is in front of it. */
+		size_t until = SORTED_BEFORE(at, count,
+		                             order[at].pid < parent_pid || (order[at].pid == parent_pid &&
+		                                                            order[at].start_ns < identity->start_realtime_ns));
+		bool has_parent = until > 0 && order[until - 1].pid == parent_pid && parent_pid != identity->pid;
 
-		/* The last image with the parent's pid that started before this one. */
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-
-			if (order[middle].pid < parent_pid ||
-			    (order[middle].pid == parent_pid && order[middle].start_ns < identity->start_realtime_ns))
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		bool has_parent = low > 0 && order[low - 1].pid == parent_pid && parent_pid != identity->pid;
-
-		processes[i].parent = has_parent ? order[low - 1].index : -1;
+		processes[i].parent = has_parent ? order[until - 1].index : -1;
 	}
 }

@@ -8,28 +8,17 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/asset.h"
 #include "base/memory.h"
 #include "base/progress.h"
 
-/* Files of this folder, and d3, as they are. */
-#define ASSET(name, path)                                                        \
-	__asm__(".pushsection .rodata\n"                                             \
-	        ".global page_asset_" #name "\n"                                     \
-	        ".hidden page_asset_" #name "\n"                                     \
-	        ".global page_asset_" #name "_end\n"                                 \
-	        ".hidden page_asset_" #name "_end\n"                                 \
-	        "page_asset_" #name ":\n.incbin \"" path "\"\n"                      \
-	        "page_asset_" #name "_end:\n.popsection\n");                         \
-	extern const char page_asset_##name[] __attribute__((visibility("hidden"))); \
-	extern const char page_asset_##name##_end[] __attribute__((visibility("hidden")));
-
+/* d3 is Debian's. */
 ASSET(css, "analyzer/page/page.css")
 ASSET(js, "analyzer/page/page.js")
 ASSET(d3, PAGE_D3)
 ASSET(license, "analyzer/page/d3.license")
 
-#define PUT_ASSET(name, stream) \
-	((void)fwrite(page_asset_##name, 1, (size_t)(page_asset_##name##_end - page_asset_##name), stream))
+#define PUT_ASSET(name, stream) ((void)fwrite(asset_##name, 1, (size_t)(asset_##name##_end - asset_##name), stream))
 
 /* Inside <script> nothing but a '<' can end it: strings alone have one, where it may be written so. */
 static void

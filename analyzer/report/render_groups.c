@@ -54,7 +54,7 @@ struct group {
 struct column {
 	const char *title;
 	int width;
-	uint64_t (*of)(const struct figures *held);
+	size_t of; // in struct figures
 	bool is_count;
 };
 
@@ -64,17 +64,7 @@ struct view {
 	struct column columns[4]; // the second one is behind the share
 };
 
-#define FIGURE(name, member)                         \
-	static uint64_t name(const struct figures *held) \
-	{                                                \
-		return held->member;                         \
-	}
-FIGURE(peak_of, peak_bytes)
-FIGURE(live_of, live_bytes)
-FIGURE(leaking_of, leaking_bytes)
-FIGURE(blocks_of, live_count)
-FIGURE(allocated_of, allocated_bytes)
-FIGURE(calls_of, allocated_count)
+#define FIGURE(member) offsetof(struct figures, member)
 
 static uint64_t
 leaking_bytes(const struct model_site *site)
@@ -85,16 +75,20 @@ leaking_bytes(const struct model_site *site)
 static const struct view views[] = {
 	{ "peak",
 	  model_site_peak,
-	  { { "peak", 9, peak_of, false }, { "live", 10, live_of, false }, { "blocks", 10, blocks_of, true } } },
+	  { { "peak", 9, FIGURE(peak_bytes), false },
+	    { "live", 10, FIGURE(live_bytes), false },
+	    { "blocks", 10, FIGURE(live_count), true } } },
 	{ "leaks",
 	  model_site_live,
-	  { { "live", 9, live_of, false }, { "leaking", 10, leaking_of, false }, { "blocks", 10, blocks_of, true } } },
+	  { { "live", 9, FIGURE(live_bytes), false },
+	    { "leaking", 10, FIGURE(leaking_bytes), false },
+	    { "blocks", 10, FIGURE(live_count), true } } },
 	{ "sites",
 	  model_site_live,
-	  { { "live", 9, live_of, false },
-	    { "blocks", 10, blocks_of, true },
-	    { "allocated", 11, allocated_of, false },
-	    { "calls", 12, calls_of, true } } },
+	  { { "live", 9, FIGURE(live_bytes), false },
+	    { "blocks", 10, FIGURE(live_count), true },
+	    { "allocated", 11, FIGURE(allocated_bytes), false },
+	    { "calls", 12, FIGURE(allocated_count), true } } },
 };
 
 /* ---- gathering ---- */
@@ -186,7 +180,7 @@ put_figures(const struct view *view, const struct figures *held, const struct fi
 
 	for (size_t i = 0; i < 4 && view->columns[i].title != NULL; i++) {
 		const struct column *column = &view->columns[i];
-		uint64_t value = column->of(held);
+		uint64_t value = *(const uint64_t *)((const char *)held + column->of);
 
 		(void)snprintf(text, sizeof(text), "%s%s", held->is_estimated ? "≈" : "",
 		               column->is_count ? UNITS_COUNT(held->is_estimated ? units_rounded(value, 3) : value)

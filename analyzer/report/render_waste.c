@@ -37,12 +37,6 @@ most_held(const struct rank_line *line)
 	return line->peak_bytes > line->live_bytes ? line->peak_bytes : line->live_bytes;
 }
 
-static bool
-is_small_objects_rest(const struct report_line *line)
-{
-	return line->estimate.is_rest_of_arenas;
-}
-
 static uint64_t
 untouched_of(const struct report_line *line)
 {
@@ -62,7 +56,7 @@ turned_over(const struct report_line *line)
 	uint64_t held = most_held(&line->of);
 
 	return line->of.allocated_bytes / TURNS_MIN > held && line->of.allocated_count >= CALLS_MIN &&
-	               !is_small_objects_rest(line)
+	               !line->estimate.is_rest_of_arenas
 	           ? line->of.allocated_bytes - held
 	           : 0;
 }

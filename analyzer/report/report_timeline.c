@@ -68,20 +68,7 @@ struct met {
 	bool is_import;
 };
 
-/* As lines are made (rank.c). */
-static int
-compare_places(const void *a, const void *b)
-{
-	const struct met *left = a;
-	const struct met *right = b;
-	int order = (int)left->is_import - (int)right->is_import;
-
-	if (order == 0 && left->is_import)
-		order = order_texts(left->site->import, right->site->import);
-	if (order == 0 && left->is_import && left->site->import[0] != '\0')
-		return order_numbers(left->site->domain, right->site->domain);
-	return order ?: rank_compare_places(left->site, right->site);
-}
+ORDER_OF(compare_places, struct met, rank_compare_lines(a->site, a->is_import, b->site, b->is_import))
 
 static struct groups
 group_sites(const struct model *model, const struct model_process *process)

@@ -114,12 +114,6 @@ take_declared(const struct debug_index *index, Dwarf_Attribute *specification, s
 }
 
 static bool
-has_attribute(Dwarf_Die *die, unsigned name)
-{
-	return dwarf_hasattr(die, name) != 0;
-}
-
-static bool
 is_thread_operation(unsigned operation)
 {
 	return operation == DW_OP_form_tls_address || operation == DW_OP_GNU_push_tls_address;
@@ -170,7 +164,7 @@ static void
 walk_class(struct debug_index *index, Dwarf_Die *die, struct place *inner)
 {
 	Dwarf_Attribute specification;
-	bool is_declaration = has_attribute(die, DW_AT_declaration);
+	bool is_declaration = dwarf_hasattr(die, DW_AT_declaration) != 0;
 
 	if (dwarf_attr(die, DW_AT_specification, &specification) != NULL) {
 		if (!take_declared(index, &specification, inner))
@@ -180,7 +174,7 @@ walk_class(struct debug_index *index, Dwarf_Die *die, struct place *inner)
 		if (is_declaration)
 			add_declared(index, die, inner);
 	}
-	if (!is_declaration && !has_attribute(die, DW_AT_signature))
+	if (!is_declaration && dwarf_hasattr(die, DW_AT_signature) == 0)
 		add(index, &index->classes, inner->hash, die, inner->is_local);
 	walk(index, die, inner);
 }

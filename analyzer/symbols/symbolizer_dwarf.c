@@ -116,9 +116,9 @@ symbolizer_dwarf_new(Dwarf *dwarf, const char *path, const char *debug_path)
 	while (dwarf_get_units(dwarf, cu, &cu, &version, &type, &die, NULL) == 0) {
 		if (type != DW_UT_compile && type != DW_UT_skeleton && type != DW_UT_partial)
 			continue;
-		index->units = memory_grown(index->units, &index->unit_room, index->unit_count + 1, sizeof(*index->units));
-		index->units[index->unit_count] = (struct unit){ .die = die, .body = die, .folder = "" };
-		add_ranges(index, &index->ranges, &die, index->unit_count++);
+		*MEMORY_NEXT(index->units, index->unit_count,
+		             index->unit_room) = (struct unit){ .die = die, .body = die, .folder = "" };
+		add_ranges(index, &index->ranges, &die, index->unit_count - 1);
 	}
 	sort_ranges(&index->ranges);
 	return index;

@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/sorted.h"
 
 #define ENCLOSING_STEPS_MAX 8
 #define SYMBOLS_PER_BUCKET 16
@@ -141,24 +142,23 @@ sort_bucket(struct symbolizer_names *names, uint32_t bucket)
 		indexes[i] = symbols[i].index;
 }
 
+static uint64_t
+start_of(const struct symbolizer_names *names, uint32_t index)
+{
+	struct symbol symbol = { 0 };
+
+	(void)read_symbol(names->module, names->indexes[index], &symbol);
+	return symbol.start;
+}
+
 /* How many functions, in the order of all buckets, begin at or before the address. The bucket is sorted. */
 static uint32_t
 count_until(const struct symbolizer_names *names, uint32_t bucket, uint64_t address)
 {
-	uint32_t low = names->begins[bucket];
-	uint32_t high = names->begins[bucket + 1];
+	uint32_t first = names->begins[bucket];
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		struct symbol symbol = { 0 };
-
-		(void)read_symbol(names->module, names->indexes[middle], &symbol);
-		if (symbol.start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return first + (uint32_t)SORTED_BEFORE(at, names->begins[bucket + 1] - first,
+	                                       start_of(names, first + (uint32_t)at) <= address);
 }
 
 const char *

@@ -77,12 +77,6 @@ symbolizer_types_free(struct symbolizer_types *types)
 /* ---- types ---- */
 
 static bool
-has_attribute(Dwarf_Die *die, unsigned name)
-{
-	return dwarf_hasattr(die, name) != 0;
-}
-
-static bool
 type_attribute(Dwarf_Die *die, Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
@@ -116,7 +110,7 @@ strip(struct symbolizer_types *types, Dwarf_Die *die)
 					return false;
 				break;
 			}
-			if (!has_attribute(die, DW_AT_declaration))
+			if (dwarf_hasattr(die, DW_AT_declaration) == 0)
 				return true;
 			if (was_declared || !debug_index_definition(types->index, die))
 				return false;
@@ -365,7 +359,7 @@ find_in_array(struct question *question, Dwarf_Die *array, uint64_t offset, unsi
 	Dwarf_Die element;
 
 	/* Of Fortran: what stands there begins with the address of the elements. */
-	if (has_attribute(array, DW_AT_data_location)) {
+	if (dwarf_hasattr(array, DW_AT_data_location) != 0) {
 		question->may_lead = offset == 0;
 		return offset == 0;
 	}
@@ -395,7 +389,7 @@ find_in_member(struct question *question, Dwarf_Die *member, uint64_t offset, un
 
 	if (dwarf_attr(member, DW_AT_data_member_location, &attribute) == NULL || // a bit field, or static
 	    dwarf_formudata(&attribute, &start) != 0 ||                           // a virtual base class
-	    offset < start || has_attribute(member, DW_AT_artificial) || !type_attribute(member, &type) ||
+	    offset < start || dwarf_hasattr(member, DW_AT_artificial) != 0 || !type_attribute(member, &type) ||
 	    !strip(question->types, &type))
 		return false;
 

@@ -220,17 +220,13 @@ leave_out_idle(struct top_sample *sample)
 
 ORDER_OF(by_live, struct top_row, order_numbers(b->live_bytes, a->live_bytes) ?: order_numbers(a->key, b->key))
 
-static int
-by_growth(const void *left, const void *right)
+static int64_t
+growth_of(const struct top_row *row)
 {
-	const struct top_row *a = left;
-	const struct top_row *b = right;
-	int64_t first = a->has_growth ? a->growth_bytes : 0;
-	int64_t second = b->has_growth ? b->growth_bytes : 0;
-
-	return first != second ? (first < second) - (first > second) : by_live(left, right);
+	return row->has_growth ? row->growth_bytes : 0;
 }
 
+ORDER_OF(by_growth, struct top_row, (growth_of(b) > growth_of(a)) - (growth_of(b) < growth_of(a)) ?: by_live(a, b))
 ORDER_OF(by_rate, struct top_row, order_numbers(b->rate_bytes, a->rate_bytes) ?: by_live(a, b))
 
 void

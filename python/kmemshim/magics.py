@@ -246,9 +246,7 @@ def _of_small(lines, now):
 def _grown(now, earlier, lines):
     """What grew by so much that it is worth a row, the most first."""
     found = [(now.grown(line, earlier), line) for line in lines]
-    found = [each for each in found if each[0] >= GROWN_WORTH_BYTES]
-    found.sort(key=lambda each: -each[0])
-    return found
+    return sorted((each for each in found if each[0] >= GROWN_WORTH_BYTES), key=lambda each: -each[0])
 
 
 def _signed(count, nothing="\u00b7"):

@@ -1,4 +1,4 @@
-"""kmemshim jupyter: kernels that are recorded are found, written, listed and removed, without Python."""
+"""kmemshim jupyter: kernels that are recorded are found, written, listed and removed."""
 import json
 import os
 import shutil
@@ -145,47 +145,38 @@ def test_jupyters_order(jupyter):
     assert "asked (kmemshim)" in jupyter("install", "--name", "x").stdout
 
 
-@pytest.mark.parametrize("chosen_by", ["environment", "folder", "user", "nobody"])
-def test_the_environment_behind_a_shim_of_pyenv(jupyter, chosen_by):
+def test_the_environment_behind_a_shim_of_pyenv(jupyter):
     """pyenv's python3 is a script that looks for the version: ~/.pyenv/shims has no kernels."""
     del jupyter.env["VIRTUAL_ENV"]
-    root = jupyter.home / ".pyenv"
-    (root / "shims").mkdir(parents=True)
-    shim = root / "shims" / "python3"
-    shim.write_text("#!/bin/sh\nexec /usr/bin/python3 \"$@\"\n")
-    shim.chmod(0o755)
-    for version in ("3.11.7", "3.12.1"):
-        (root / "versions" / version / "bin").mkdir(parents=True)
-        (root / "versions" / version / "bin" / "python").symlink_to("/usr/bin/python3")
-        jupyter.add(root / "versions" / version / "share" / "jupyter" / "kernels", spec={**SPEC, "display_name": version})
-    (root / "version").write_text("3.12.1\n")
-    jupyter.env["PATH"] = f"{shim.parent}:/usr/bin:/bin"
-    wanted, here = "3.11.7", jupyter.home
-    if chosen_by == "environment":
-        jupyter.env["PYENV_VERSION"] = wanted
-    elif chosen_by == "folder":
-        here = jupyter.home / "work" / "deep"
-        here.mkdir(parents=True)
-        (here.parent / ".python-version").write_text("# of this project\n 3.11.7\n")
-    elif chosen_by == "user":
-        (root / "version").write_text("3.11.7:3.12.1\n")
-    else:
-        wanted = "3.12.1"
-    done = harness.run([harness.KMEMSHIM, "jupyter", "install"], jupyter.env, cwd=here)
+    shims, version = jupyter.home / ".pyenv" / "shims", jupyter.home / ".pyenv" / "versions" / "3.11.7"
+    jupyter.venv.rename(version.parent.mkdir(parents=True) or version)
+    (version / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    jupyter.add(version / "share" / "jupyter" / "kernels")
+    shims.mkdir()
+    (shims / "python3").write_text(f'#!/bin/sh\nexec {version}/bin/python3 "$@"\n')
+    (shims / "python3").chmod(0o755)
+    jupyter.env["PATH"] = f"{shims}:/usr/bin:/bin"
+    done = jupyter("install")
     assert done.returncode == 0, done.stderr
-    assert wrapped(jupyter.written())[0] == str(root / "versions" / wanted / "bin" / "python")
+    assert wrapped(jupyter.written())[0] == str(version / "bin" / "python")
 
 
-@pytest.mark.parametrize("version", ["system", "", "../../etc", "no-such", "x" * 5000])
-def test_a_version_of_pyenv_that_is_none(jupyter, version):
-    del jupyter.env["VIRTUAL_ENV"]
-    (jupyter.home / ".pyenv" / "shims").mkdir(parents=True)
-    (jupyter.home / ".pyenv" / "shims" / "python3").symlink_to("/usr/bin/python3")
-    (jupyter.home / ".pyenv" / "version").write_text(version)
-    jupyter.env["PATH"] = f"{jupyter.home}/.pyenv/shims:/usr/bin:/bin"
-    jupyter.add(jupyter.home / "other" / "share" / "jupyter" / "kernels")
-    jupyter.env["JUPYTER_PATH"] = str(jupyter.home / "other" / "share" / "jupyter")
-    assert jupyter("install").returncode == 0
+@pytest.mark.parametrize("python, word", [(None, "No such file"), ("#!/bin/sh\necho 3.9 is not installed\nexit 127\n", "3.9 is not installed")])
+def test_without_python(jupyter, python, word):
+    jupyter.add()
+    jupyter.env["PATH"] = str(jupyter.folder)
+    if python:
+        (jupyter.folder / "python3").write_text(python)
+        (jupyter.folder / "python3").chmod(0o755)
+    refused(jupyter("install"), "python3 in PATH", word)
+
+
+def test_modules_of_the_folder_are_not_run(jupyter):
+    jupyter.add()
+    for name in ("json", "glob"):
+        (jupyter.home / f"{name}.py").write_text("open('was_run', 'w')")
+    assert harness.run([harness.KMEMSHIM, "jupyter", "install"], {**jupyter.env, "PYTHONPATH": str(jupyter.home)}, cwd=jupyter.home).returncode == 0
+    assert not (jupyter.home / "was_run").exists()
 
 
 def test_names_are_the_same_in_capitals(jupyter):
