@@ -387,7 +387,8 @@ find_above(const struct holder_search *search, uint32_t sample, uint32_t *nodes,
 	nodes[0] = sample;
 	above[0] = HOLDER_NONE;
 	is_known[sample] = true;
-	for (size_t first = 0, end = 1; first < end && end < LOST_NODES; first = end, end = count) {
+	for (size_t first = 0, end = 1; first < end && end < LOST_NODES && !holder_search_is_over(search);
+	     first = end, end = count) {
 		for (uint32_t i = 0; i < search->edge_count && count < LOST_NODES; i++) {
 			const struct holder_edge *edge = &search->edges[i];
 
@@ -488,6 +489,7 @@ read_without_root(struct holder_search *search, uint32_t sample, struct holder_w
 
 	bool is_short = holder_search_is_late(search) || search->is_full;
 	bool is_unseen = !is_short && holder_search_unseen(search, sample, &node, &counted, &seen);
+	is_short = is_short || holder_search_is_over(search); // then it may not have asked all
 
 	/* Words that may be left over lead on and on to what an extension holds: that is not a chain. */
 	if (is_short) {
@@ -525,8 +527,7 @@ is_cut_short(const struct holder_search *search, uint32_t sample)
 static bool
 is_way_told(const struct holder_search *search, uint32_t sample)
 {
-	if (search->nodes[sample].cost == UINT32_MAX ||
-	    stopped_process_time(&search->look->process) > search->words_deadline_ns)
+	if (search->nodes[sample].cost == UINT32_MAX || holder_search_is_over(search))
 		return false;
 	return !is_cut_short(search, sample) || (search->python->shape == NULL && !holder_search_is_guess(search, sample));
 }
