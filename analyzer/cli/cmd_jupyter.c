@@ -29,9 +29,8 @@
 static bool
 check_name(const char *name, struct fail *fail)
 {
-	if (kernel_spec_is_name(name) && strlen(name) < 100)
-		return true;
-	return fail_set(fail, EXIT_USAGE, "jupyter: --name %s: a kernel's name has only letters, digits, dots, - and _",
+	return (kernel_spec_is_name(name) && strlen(name) < 100) ||
+	       fail_set(fail, EXIT_USAGE, "jupyter: --name %s: a kernel's name has only letters, digits, dots, - and _",
 	                name);
 }
 
@@ -43,9 +42,8 @@ check_install(const struct options *options, struct fail *fail)
 
 	if ((places & (places - 1)) != 0)
 		return fail_set(fail, EXIT_USAGE, "jupyter: give one of --user, --sys-prefix and --prefix");
-	if (options->has_no_guard && (options->guard != NULL || options->guard_action != NULL))
-		return fail_set(fail, EXIT_USAGE, "jupyter: --no-guard: give it without --guard and --guard-action");
-	return true;
+	return !options->has_no_guard || (options->guard == NULL && options->guard_action == NULL) ||
+	       fail_set(fail, EXIT_USAGE, "jupyter: --no-guard: give it without --guard and --guard-action");
 }
 
 /*

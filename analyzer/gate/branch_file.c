@@ -73,7 +73,6 @@ branch_file_open(const char *name, struct fail *fail)
 		               error != 0 ? strerror(error) : text);
 	if (error == 0 && status == 0 && lseek(content, 0, SEEK_SET) == 0)
 		return content;
-	if (content >= 0)
-		(void)close(content);
+	regular_file_close(&content);
 	return -1;
 }

@@ -470,9 +470,8 @@ kernel_spec_place(enum kernel_spec_place place, const char *prefix, char folder[
 
 	if (is_known)
 		(void)snprintf(folder, PATH_MAX, "%s", places->paths[0]);
-	if (is_known)
-		return true;
-	return fail_set(fail, EXIT_USAGE,
+	return is_known ||
+	       fail_set(fail, EXIT_USAGE,
 	                place == KERNEL_SPEC_OF_USER ? "jupyter: there is no home folder: set HOME, or give --prefix DIR"
 	                : place == KERNEL_SPEC_OF_ENVIRONMENT
 	                    ? "jupyter: --sys-prefix: no Python environment is active: activate one, or give --prefix DIR"
