@@ -511,6 +511,42 @@ def test_a_folder_on_the_way_may_be_no_link_of_another_user(is_there, programs, 
     assert sorted(target.rglob("*")) == before and {path.read_text() for path in before if path.is_file()} <= {"ours"}
 
 
+def test_a_user_whom_a_namespace_does_not_map_is_nobody(programs, tmp_path, out, nobodys):
+    """All of them are shown as 65534 there; so is the reader, where that one is not mapped either."""
+    harness.record([programs("leak_in_a_loop.c")], out)
+    target, page = tmp_path / "target", tmp_path / "page"
+    target.write_text("ours")
+    page.symlink_to(target)
+    os.chown(page, 2001, 2001, follow_symlinks=False)
+    tmp_path.chmod(0o777)
+    target.chmod(0o666)
+    (out / "kmemshim.out").mkdir()
+    os.chown(out / "kmemshim.out", 2001, 2001)
+    (out / "kmemshim.out").chmod(0o777)
+    out.chmod(0o777)
+    for path in out.glob("*.kmem"):
+        path.chmod(0o644)
+    for flags in (["-U"], ["-U", "--map-user=65534"]):
+        done = harness.run(["unshare", *flags, harness.KMEMSHIM, "report", "--html", page, "--force", out])
+        if "unshare" in done.stderr:
+            pytest.skip("no user namespace can be made here")
+        made = harness.run(["unshare", *flags, harness.KMEMSHIM, "run", "--", programs("leak_in_a_loop.c")], cwd=out)
+        preloaded = harness.run(["unshare", *flags, "env", f"LD_PRELOAD={harness.SHIM}", programs("leak_in_a_loop.c")], cwd=out)
+        assert target.read_text() == "ours", (flags, done.stderr)
+        assert f"belongs to user {NOBODY}; nothing is recorded" in preloaded.stderr and not list((out / "kmemshim.out").iterdir())
+        assert made.returncode == USAGE and "belongs to user" in made.stderr, made.stderr
+
+
+@pytest.mark.parametrize("parts, is_taken", [(1200, True), (40000, False)])
+def test_a_long_path_takes_two_descriptors(parts, is_taken, programs, tmp_path, out):
+    harness.record([programs("leak_in_a_loop.c")], out)
+    done = harness.run(["bash", "-c", f'ulimit -n 24; cd "$2"; exec "$0" baseline -o "$(printf "./%.0s" {{1..{parts}}})base.json" "$1"',
+                        harness.KMEMSHIM, out, tmp_path])
+
+    assert done.returncode == (0 if is_taken else USAGE) and done.stderr.count("\n") == 1, done.stderr
+    assert (tmp_path / "base.json").exists() == is_taken
+
+
 def test_an_own_link_on_the_way_is_followed(programs, tmp_path, out):
     harness.record([programs("leak_in_a_loop.c")], out)
     base = tmp_path / "base.json"
