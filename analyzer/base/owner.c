@@ -114,10 +114,11 @@ owner_is_anothers(const char *folder, uid_t *owner)
 bool
 owner_is_alone(char *real)
 {
-	bool is_last = true;
 	struct stat status;
 
-	for (char *slash; (slash = strrchr(real, '/')) != NULL && slash != real; is_last = false) {
+	for (bool is_last = true;; is_last = false) {
+		char *slash = strrchr(real, '/');
+
 		if (stat(real, &status) != 0 || !owner_is_trusted(status.st_uid) ||
 		    ((is_last || (status.st_mode & S_ISVTX) == 0) &&
 		     ((status.st_mode & S_IWOTH) != 0 || ((status.st_mode & S_IWGRP) != 0 && status.st_gid != getegid()))))
