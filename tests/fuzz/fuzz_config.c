@@ -6,6 +6,8 @@
  */
 #include "fuzz.h"
 
+#include <fcntl.h>
+
 #include "base/regular_file.h"
 #include "gate/config.h"
 #include "gate/pattern.h"
