@@ -24,8 +24,9 @@ regular_file_open(const char *path, int flags, struct stat *status)
 		            (flags & ~O_NOFOLLOW) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	else
 		errno = S_ISDIR(found->st_mode) ? EISDIR : S_ISLNK(found->st_mode) ? ELOOP : EINVAL;
-	if (fd >= 0)
-		(void)fstat(fd, found); // a server says what is now when it is opened
+	if (fd < 0 && errno == ENOENT && S_ISREG(found->st_mode)) // there is no /proc
+		fd = openat(AT_FDCWD, path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	(void)fstat(fd >= 0 ? fd : place, found); // a server says what is now when it is opened
 	return fd;
 }
 

@@ -2,7 +2,7 @@
  * regular_file.h - opens a file of which others may have chosen the name, without waiting for anybody.
  *
  * A FIFO in a folder of captures would make open() wait for a writer that never comes; to open a device may be to use it, as a watchdog
- * is, which starts the machine anew. What is no regular file is not opened; that takes /proc.
+ * is, which starts the machine anew. What is no regular file is not opened; without /proc, what has become such meanwhile.
  */
 #ifndef REGULAR_FILE_H
 #define REGULAR_FILE_H
