@@ -16,6 +16,23 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def tmp_path_factory(tmp_path_factory):
+    """Lines of source are shown of files that everybody can get at, from the folder on where the reader stands."""
+    make, before, base = tmp_path_factory.mktemp, os.getcwd(), tmp_path_factory.getbasetemp()
+
+    def mktemp(*words, **more):
+        folder = make(*words, **more)
+        folder.chmod(0o755)
+        return folder
+
+    tmp_path_factory.mktemp = mktemp
+    base.chmod(0o755)
+    os.chdir(base)
+    yield tmp_path_factory
+    os.chdir(before)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     for item in items:

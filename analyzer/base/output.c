@@ -106,9 +106,8 @@ flush(FILE *stream, const char *name, struct fail *fail)
 		error = errno;
 	else if (ferror(stream) != 0)
 		error = ENOSPC; // an earlier write failed; that it was room is the likely reason
-	if (error == 0 || is_abandoned(stream, error))
-		return true;
-	return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s: the output is incomplete", name, strerror(error));
+	return error == 0 || is_abandoned(stream, error) ||
+	       fail_set(fail, EXIT_USAGE, "%s: cannot write: %s: the output is incomplete", name, strerror(error));
 }
 
 bool
@@ -207,9 +206,8 @@ output_may_write(const char *path, bool is_forced, struct fail *fail)
 		return true; // whether it can be made, output_open() finds out
 	if (S_ISDIR(there.st_mode))
 		return fail_set(fail, EXIT_USAGE, "%s: is a folder: give the name of a file to write", path);
-	if (S_ISREG(there.st_mode) && !is_forced)
-		return fail_set(fail, EXIT_USAGE, "%s: is there already: give --force to replace it", path);
-	return true;
+	return !S_ISREG(there.st_mode) || is_forced ||
+	       fail_set(fail, EXIT_USAGE, "%s: is there already: give --force to replace it", path);
 }
 
 struct output_file *
@@ -220,15 +218,14 @@ output_open(const char *path, mode_t mode, struct fail *fail)
 
 	file->folder = -1;
 	file->path = memory_text(strcmp(path, "-") == 0 ? "/dev/stdout" : path);
-	bool is_there = mode != OUTPUT_OVER && owner_stat(file->path, &there);
+	OWNED_FILE int found = mode != OUTPUT_OVER ? owner_open(file->path, O_PATH | O_CLOEXEC, 0) : -1;
+	bool is_there = found >= 0 && fstat(found, &there) == 0;
 	bool is_own = is_there && is_standard_output(&there);
 
-	if (!is_own && (!is_there || S_ISREG(there.st_mode) || S_ISLNK(there.st_mode))) {
-		OWNED_FILE int found = is_there ? owner_open(file->path, O_PATH | O_CLOEXEC, 0) : -1;
-		char real[PATH_MAX] = "";
+	if (!is_own && (!is_there || S_ISREG(there.st_mode))) {
+		char real[PATH_MAX];
 
-		if (found >= 0 &&
-		    readlink(TEXT(32, "/proc/self/fd/%d", found), real, sizeof(real) - 1) > 0) { // a link of ours stays
+		if (is_there && regular_file_path(found, real)) { // a link of ours stays
 			free(file->path);
 			file->path = memory_text(real);
 		}

@@ -19,9 +19,6 @@ bool owner_is_trusted(uid_t owner);
 /* "user alice", "user 1234" where the number has no name. */
 const char *owner_text(uid_t owner, char text[OWNER_TEXT_BYTES]);
 
-/* stat(), which does not follow a link that somebody has made who is not trusted: then the status is that of the link. False: none is there. */
-bool owner_stat(const char *path, struct stat *status);
-
 /* open(), which follows no link on the way, or at its end, that somebody has made who is not trusted: then -1 and ELOOP. */
 int owner_open(const char *path, int flags, mode_t mode);
 #define OWNER_WHY(error) \

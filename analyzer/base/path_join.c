@@ -7,7 +7,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *
@@ -42,15 +41,4 @@ path_join(const char *folder, const char *name, char path[PATH_JOIN_BYTES])
 		path[length++] = '/';
 	path[length] = '\0';
 	return path;
-}
-
-bool
-path_is_below(const char *folder, const char *path)
-{
-	char real[2][PATH_MAX];
-	const char *top = realpath(folder[0] != '\0' ? folder : ".", real[0]);
-	size_t length = top != NULL ? strlen(top) : 0;
-
-	return realpath(path, real[1]) == NULL ||
-	       (top != NULL && strncmp(real[1], top, length) == 0 && (length == 1 || real[1][length] == '/'));
 }

@@ -1,12 +1,10 @@
 /*
- * path_join.h - a name that was written relative to a folder, from the root on; and is it below that?
+ * path_join.h - a name that was written relative to a folder, from the root on.
  *
  * Context     No state: the caller gives the room.
  */
 #ifndef PATH_JOIN_H
 #define PATH_JOIN_H
-
-#include <stdbool.h>
 
 #define PATH_JOIN_BYTES 4096
 
@@ -16,8 +14,5 @@
  * known ("", or relative), or both do not fit.
  */
 const char *path_join(const char *folder, const char *name, char path[PATH_JOIN_BYTES]);
-
-/* Does it lie in the folder, or below it? Who sent a branch may have put links there. True as well of a path that is not there. */
-bool path_is_below(const char *folder, const char *path);
 
 #endif

@@ -1,14 +1,19 @@
 /* read_each.c - see read_each.h. */
 #include "base/read_each.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/regular_file.h"
+
 struct read_lines
 read_lines_open(const char *path, int end)
 {
-	return (struct read_lines){ .stream = fopen(path, "re"), .end = end };
+	int file = regular_file_open(path, O_RDONLY, NULL);
+
+	return (struct read_lines){ .stream = file >= 0 ? fdopen(file, "r") : NULL, .end = end };
 }
 
 char *

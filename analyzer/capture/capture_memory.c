@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/owner.h"
 #include "base/read_each.h"
 #include "base/regular_file.h"
 #include "base/text_start.h"
@@ -80,13 +81,13 @@ capture_memory_identity(int file, struct kmem_identity *identity)
 	return true;
 }
 
-/* Where others can write, a name may lead elsewhere by the time that it is used: what is not ours stays. */
+/* Where others can write, a name may lead elsewhere by the time that it is used: what is another user's stays. */
 static bool
 is_own(const char *path, mode_t kind)
 {
 	struct stat status;
 
-	return lstat(path, &status) == 0 && (status.st_mode & S_IFMT) == kind && status.st_uid == geteuid();
+	return lstat(path, &status) == 0 && (status.st_mode & S_IFMT) == kind && owner_is_trusted(status.st_uid);
 }
 
 /* Has its process ended, of what we can see? Opens the file then; -1 = no, or it cannot be known. */
@@ -145,7 +146,6 @@ sweep_folder(const char *folder)
 	char owner[PATH_MAX];
 	struct stat status;
 	ssize_t length = readlink(TEXT(PATH_MAX, "%s/" CAPTURE_MEMORY_OWNER, folder), owner, sizeof(owner) - 1);
-	int file;
 
 	EACH_NAME (name, folder) {
 		if (length <= 0 || name[0] == '.')
@@ -158,11 +158,9 @@ sweep_folder(const char *folder)
 			continue;
 		}
 		path = TEXT(PATH_MAX + NAME_MAX + 1, "%s/%s", folder, name);
-		file = open_ended(path);
-		if (file >= 0) {
+		OWNED_FILE int file = open_ended(path);
+		if (file >= 0)
 			(void)unlink(path);
-			(void)close(file);
-		}
 	}
 	capture_memory_leave(folder);
 }

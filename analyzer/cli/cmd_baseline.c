@@ -26,9 +26,8 @@ judge(void *context, const char *path, const struct verdict *verdict, struct fai
 	if (verdict->end == VERDICT_END_RUNNING)
 		return fail_set(fail, EXIT_CAPTURE, "%s: the program is still running: make the baseline when it has ended",
 		                path);
-	if (verdict->end != VERDICT_END_OK)
-		return fail_set(fail, EXIT_KILLED, "%s: not a good run, no baseline was written: %s", path, verdict->text);
-	return true;
+	return verdict->end == VERDICT_END_OK ||
+	       fail_set(fail, EXIT_KILLED, "%s: not a good run, no baseline was written: %s", path, verdict->text);
 }
 
 /* A baseline is made anew again and again. Another file has to be meant. */

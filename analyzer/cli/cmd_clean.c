@@ -157,9 +157,11 @@ cmd_clean(const struct options *options, int *status, struct fail *fail)
 		look(folders[i], options->is_removed, &left);
 		found += tell(folders[i], &left);
 	}
-	if (is_here && kernel_life_home(NULL, home, fail)) {
+	if (is_here) {
 		struct left left = { 0 };
 
+		if (!kernel_life_home(NULL, home, fail))
+			return false;
 		clean_kernels(home, options->is_removed, &left);
 		found += tell(home, &left);
 	}

@@ -144,9 +144,8 @@ static bool
 check_domain(const struct options *options, const struct diff_side *before, const struct diff_side *after,
              struct fail *fail)
 {
-	if (options->domain == NULL || before->domain_count != 0 || after->domain_count != 0)
-		return true;
-	return fail_set(fail, EXIT_USAGE, "diff: --domain %s: nothing was recorded there, in neither of the two",
+	return options->domain == NULL || before->domain_count != 0 || after->domain_count != 0 ||
+	       fail_set(fail, EXIT_USAGE, "diff: --domain %s: nothing was recorded there, in neither of the two",
 	                options->domain);
 }
 

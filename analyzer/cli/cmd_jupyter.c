@@ -38,9 +38,8 @@ check_install(const struct options *options, struct fail *fail)
 
 	if ((places & (places - 1)) != 0)
 		return fail_set(fail, EXIT_USAGE, "jupyter: give one of --user, --sys-prefix and --prefix");
-	if (options->has_no_guard && (options->guard != NULL || options->guard_action != NULL))
-		return fail_set(fail, EXIT_USAGE, "jupyter: --no-guard: give it without --guard and --guard-action");
-	return true;
+	return !options->has_no_guard || (options->guard == NULL && options->guard_action == NULL) ||
+	       fail_set(fail, EXIT_USAGE, "jupyter: --no-guard: give it without --guard and --guard-action");
 }
 
 /* What kernels.py takes. */

@@ -226,10 +226,9 @@ cmd_report_grouping(const struct options *options, enum grouping *grouping, stru
 	if (options->by != NULL && !grouping_of(options->by, grouping))
 		return fail_set(fail, EXIT_USAGE, "%s: --by \"%s\": expected " GROUPING_NAMES, options->command->name,
 		                options->by);
-	if (options->by != NULL && options->is_json)
-		return fail_set(fail, EXIT_USAGE, "%s: --by is for the text: leave out --json, which has all lines",
-		                options->command->name);
-	return true;
+	return options->by == NULL || !options->is_json ||
+	       fail_set(fail, EXIT_USAGE, "%s: --by is for the text: leave out --json, which has all lines",
+	                options->command->name);
 }
 
 bool

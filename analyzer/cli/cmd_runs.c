@@ -69,11 +69,9 @@ is_same_program(const struct measuring *measuring, const char *path, const char 
 	if (!is_wanted_program(measuring->runs->wanted, measuring->runs->wanted_path, path, program, measuring->options,
 	                       fail))
 		return false;
-	if (measuring->options->program == NULL && first[0] != '\0' && strcmp(first, program) != 0)
-		return fail_set(fail, EXIT_USAGE,
-		                "%s: measured %s, the runs before it are of %s: all runs must be of one program", path, program,
-		                first);
-	return true;
+	return measuring->options->program != NULL || first[0] == '\0' || strcmp(first, program) == 0 ||
+	       fail_set(fail, EXIT_USAGE, "%s: measured %s, the runs before it are of %s: all runs must be of one program",
+	                path, program, first);
 }
 
 /* A full budget of call sites is no fault: totals are complete, and it is known which lines have bytes of other lines booked on them. */

@@ -206,10 +206,9 @@ check_arguments(const struct command *command, const struct options *options, st
 	if (options->argument_count < command->arguments_min && !options->wants_init && options->command_line == NULL)
 		return fail_set(fail, EXIT_USAGE, "%s: an argument is missing: usage: kmemshim %s %s", command->name,
 		                command->name, command->arguments);
-	if (command->arguments_max >= 0 && options->argument_count > command->arguments_max)
-		return fail_set(fail, EXIT_USAGE, "%s: unexpected argument \"%s\": usage: kmemshim %s %s", command->name,
-		                options->arguments[command->arguments_max], command->name, command->arguments);
-	return true;
+	return command->arguments_max < 0 || options->argument_count <= command->arguments_max ||
+	       fail_set(fail, EXIT_USAGE, "%s: unexpected argument \"%s\": usage: kmemshim %s %s", command->name,
+	                options->arguments[command->arguments_max], command->name, command->arguments);
 }
 
 /* The place of the "--" behind which a program begins; count = there is none. */

@@ -36,10 +36,10 @@ open_old(const char *folder, const char *name, uint64_t started_ns)
 
 	int fd = regular_file_open(path, O_RDONLY, &status);
 
-	if (fd >= 0 && !is_since(&status, started_ns))
+	if (fd >= 0 && !is_since(&status, started_ns) &&
+	    regular_file_is_public(fd)) // a forged capture can lead to any file
 		return fdopen(fd, "r");
-	if (fd >= 0)
-		(void)close(fd);
+	regular_file_close(&fd);
 	return NULL;
 }
 

@@ -40,6 +40,6 @@ branch_file_open(const char *name, struct fail *fail)
 		return content;
 	read_error(errors, text, sizeof(text));
 	(void)fail_set(fail, EXIT_USAGE, "%s: there is no such file, and git show says: %s", name, text);
-	(void)close(content);
+	regular_file_close(&content);
 	return -1;
 }

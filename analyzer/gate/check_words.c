@@ -110,7 +110,7 @@ check_place(const struct check *check, const char *file, uint32_t line)
 	};
 }
 
-const char *
+static const char *
 check_identity(const struct check_rule *rule, char identity[CHECK_IDENTITY_BYTES])
 {
 	if (rule->kind == CHECK_LEAK)

@@ -58,6 +58,5 @@ const char *check_relative(const char *file);
 
 /* The name by which the next run's result is found to be the same, whatever its figures: "line/heap/0123456789ab". */
 #define CHECK_IDENTITY_BYTES 160
-const char *check_identity(const struct check_rule *rule, char identity[CHECK_IDENTITY_BYTES]);
 
 #endif

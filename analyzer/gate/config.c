@@ -17,7 +17,6 @@
 
 #include "base/items.h"
 #include "base/memory.h"
-#include "base/path_join.h"
 #include "base/regular_file.h"
 #include "base/text_start.h"
 #include "base/yaml_read.h"
@@ -316,18 +315,19 @@ static bool
 add_file(struct reading *reading, const yaml_node_t *item)
 {
 	const char *name = yaml_read_text(item);
-	char folder[PATH_MAX];
-	char path[PATH_MAX];
 	const char *slash = strrchr(reading->config->path, '/');
 
 	if (name == NULL || name[0] == '\0')
 		return is_wrong(reading, item, "the name of a file");
-	(void)snprintf(folder, sizeof(folder), "%.*s", slash != NULL ? (int)(slash - reading->config->path) + 1 : 0,
-	               reading->config->path);
-	(void)snprintf(path, sizeof(path), "%s%s", name[0] != '/' ? folder : "", name);
-	if (!path_is_below(folder, path))
+	const char *folder = TEXT(PATH_MAX, "%.*s", slash != NULL ? (int)(slash - reading->config->path) + 1 : 0,
+	                          reading->config->path);
+	const char *path = TEXT(PATH_MAX, "%s%s", name[0] != '/' ? folder : "", name);
+	OWNED_FILE int file = regular_file_open(path, O_RDONLY, NULL);
+	if (file < 0)
+		return fail_set(reading->fail, EXIT_USAGE, "%s: %s", path, regular_file_why(errno));
+	if (!regular_file_is_below(file, folder))
 		return yaml_read_wrong(&reading->yaml, item, reading->fail, "%s lies outside of the folder of this file", name);
-	return config_add_lsan(reading->config, keep(reading, path), reading->fail);
+	return config_add_lsan(reading->config, keep(reading, path), file, reading->fail);
 }
 
 static bool
@@ -443,17 +443,14 @@ config_read(const char *path, const char *today, struct fail *fail)
 
 	if (file < 0 && path == NULL && errno == ENOENT)
 		return config_new("");
-	if (file >= 0 && path == NULL && !path_is_below("", wanted)) {
-		(void)close(file);
-		(void)fail_set(fail, EXIT_USAGE, "%s: leads out of this folder: name the file with --config", wanted);
-		return NULL;
-	}
-	if (file < 0) {
+	if (file < 0)
 		(void)fail_set(fail, EXIT_USAGE, "%s: %s: kmemshim check --init writes one", wanted, regular_file_why(errno));
-		return NULL;
-	}
-	reading.config = config_new(wanted);
-
+	else if (path == NULL && !regular_file_is_below(file, ""))
+		(void)fail_set(fail, EXIT_USAGE, "%s: leads out of this folder: name the file with --config", wanted);
+	else
+		reading.config = config_new(wanted);
+	if (reading.config == NULL)
+		return regular_file_close(&file), NULL;
 	bool is_done = yaml_read_file(file, reading.config->path, &reading.yaml, fail) && take_all(&reading);
 
 	yaml_read_free(&reading.yaml);
@@ -508,23 +505,20 @@ add_lsan_line(struct config *config, const char *path, size_t number, char *line
 }
 
 bool
-config_add_lsan(struct config *config, const char *path, struct fail *fail)
+config_add_lsan(struct config *config, const char *path, int file, struct fail *fail)
 {
-	int file = regular_file_open(path, O_RDONLY, NULL);
-	OWNED_STREAM FILE *stream = file >= 0 ? fdopen(file, "r") : NULL;
-	OWNED char *line = NULL;
-	size_t room = 0;
-	bool is_done = true;
+	OWNED char *text = memory_zeroed(YAML_READ_BYTES_MAX + 1, 1);
+	ssize_t bytes = pread(file, text, YAML_READ_BYTES_MAX + 1 - config->lsan_bytes, 0);
+	char *rest = text;
 
-	if (stream == NULL) {
-		is_done = fail_set(fail, EXIT_USAGE, "%s: %s", path, regular_file_why(errno));
-		if (file >= 0)
-			(void)close(file);
-		return is_done;
+	if (bytes < 0 || (config->lsan_bytes += (size_t)bytes) > YAML_READ_BYTES_MAX)
+		return fail_set(fail, EXIT_USAGE, "%s: %s", path,
+		                bytes < 0 ? strerror(errno) : "the files of suppressions have more than 64 KiB in all");
+	for (size_t number = 1; rest != NULL; number++) {
+		if (!add_lsan_line(config, path, number, strsep(&rest, "\n"), fail))
+			return false;
 	}
-	for (size_t number = 1; is_done && getline(&line, &room, stream) >= 0; number++)
-		is_done = add_lsan_line(config, path, number, line, fail);
-	return is_done;
+	return true;
 }
 
 bool

@@ -69,6 +69,7 @@ struct config {
 	bool has_relative;
 	uint64_t absolute_bytes;
 	uint32_t relative_ppm;
+	size_t lsan_bytes; // of all files of suppressions
 	struct text_pool *texts;
 };
 
@@ -80,8 +81,8 @@ struct config {
 struct config *config_read(const char *path, const char *today, struct fail *fail);
 void config_free(struct config *config);
 
-/* Adds the suppressions of one of LeakSanitizer's files: "leak:PATTERN" in each line, '#' begins a comment. */
-bool config_add_lsan(struct config *config, const char *path, struct fail *fail);
+/* Adds the suppressions of one of LeakSanitizer's files, which is open: "leak:PATTERN" in each line, '#' begins a comment. */
+bool config_add_lsan(struct config *config, const char *path, int file, struct fail *fail);
 
 bool config_has_steps(const struct config *config); // a budget of what is kept in each step
 

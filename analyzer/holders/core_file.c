@@ -371,12 +371,10 @@ core_file_close(struct process_memory *memory)
 	if (core == NULL)
 		return;
 	for (size_t i = 0; i < core->file_count; i++) {
-		if (core->files[i].fd >= 0)
-			(void)close(core->files[i].fd);
+		regular_file_close(&core->files[i].fd);
 		free((void *)(uintptr_t)core->files[i].path);
 	}
-	if (core->fd >= 0)
-		(void)close(core->fd);
+	regular_file_close(&core->fd);
 	free(core->segments);
 	free(core->files);
 	free(core);

@@ -139,7 +139,7 @@ find_best(struct holder_search *search)
 		node->way_root = (uint32_t)i;
 		node->cost = holder_is_root(node) ? cost_of_root(search, node) : UINT32_MAX;
 	}
-	while (has_changed) {
+	while (has_changed && !holder_search_is_over(search)) {
 		has_changed = false;
 		for (uint32_t i = (uint32_t)search->edge_count; i-- > 0;) {
 			const struct holder_edge *edge = &search->edges[i];
@@ -216,7 +216,7 @@ spread_room(const struct holder_search *search, uint32_t *room)
 	bool has_python = search->python->shape != NULL;
 	bool has_changed = true;
 
-	while (has_changed) {
+	while (has_changed && !holder_search_is_over(search)) {
 		has_changed = false;
 		EACH (edge, search->edges, search->edge_count) {
 			uint32_t cost = cost_of_edge(search, edge);
@@ -257,15 +257,12 @@ bool
 holder_search_is_done(const struct holder_search *search, uint32_t sample)
 {
 	OWNED uint32_t *room = NULL;
-	bool is_done = true;
-
 	if (is_sure(search, sample))
 		return true;
-	if (search->is_late && stopped_process_time(&search->look->process) > search->words_deadline_ns)
-		return false; // nor is there time to ask
 	room = memory_zeroed(search->node_count, sizeof(*room));
 	start_room(search, sample, room);
 	spread_room(search, room);
+	bool is_done = !holder_search_is_over(search); // else there was no time to ask
 	for (size_t i = 0; i < search->node_count; i++) {
 		const struct holder_node *node = &search->nodes[i];
 
@@ -289,7 +286,7 @@ mark_above(const struct holder_search *search, uint32_t sample, bool *is_above)
 	bool has_changed = true;
 
 	is_above[sample] = true;
-	while (has_changed) {
+	while (has_changed && !holder_search_is_over(search)) {
 		has_changed = false;
 		EACH (edge, search->edges, search->edge_count) {
 			if (edge->is_gone || !is_above[edge->to] || is_above[edge->from])

@@ -58,6 +58,12 @@ holder_search_is_late(struct holder_search *search)
 	return search->is_late;
 }
 
+bool
+holder_search_is_over(const struct holder_search *search)
+{
+	return stopped_process_time(&search->look->process) > search->words_deadline_ns;
+}
+
 const struct holder_graph *
 holder_search_graph(struct holder_search *search, uint64_t start)
 {

@@ -151,6 +151,8 @@ bool holder_search_is_skipped(const struct holder_search *search, uint64_t start
 const struct holder_graph *holder_search_graph(struct holder_search *search, uint64_t start);
 
 bool holder_search_is_late(struct holder_search *search);
+/* And for the words of ways? Then what was begun is left as it is. */
+bool holder_search_is_over(const struct holder_search *search);
 bool holder_is_root(const struct holder_node *node);
 /* Of a list, a dictionary or a set: a loop has one for a while. */
 bool holder_is_iterator(const struct holder_node *node);

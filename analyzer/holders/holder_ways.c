@@ -280,23 +280,26 @@ holder_step_has_many(const struct holder_step *step)
 	return step->items != UINT64_MAX && step->items > (step->edge.kind == PYTHON_EDGE_INDEX ? MANY_IN_A_ROW : MANY);
 }
 
-/* Of a module or a class. */
+/* Of a module or a class; module: out, the one, or that of the other. */
 static void
-root_name(struct holder_search *search, const struct holder_node *node, char name[2 * PYTHON_NAME_BYTES])
+root_name(struct holder_search *search, const struct holder_node *node, char name[2 * PYTHON_NAME_BYTES], char **module)
 {
 	const struct python_type *type = NULL;
 
-	if (node->root == HOLDER_END_MODULE)
-		(void)python_objects_module(search->python, &node->object, name, &(bool){ false });
+	if (node->root == HOLDER_END_MODULE &&
+	    python_objects_module(search->python, &node->object, name, &(bool){ false }) && strcmp(name, "__main__") != 0)
+		*module = memory_text(name);
 	if (node->root == HOLDER_END_CLASS)
 		type = python_objects_type(search->python, node->object.addr);
-	if (type != NULL)
-		python_objects_type_name(type, name);
+	if (type == NULL)
+		return;
+	python_objects_type_name(type, name);
+	*module = memory_text(type->module);
 }
 
 /* What Python knows about a root. NULL: symbols must tell it. */
 static char *
-root_text(struct holder_search *search, const struct holder_step *step)
+root_text(struct holder_search *search, const struct holder_step *step, char **module)
 {
 	const struct holder_node *node = step->node;
 	char name[2 * PYTHON_NAME_BYTES] = "?";
@@ -307,7 +310,7 @@ root_text(struct holder_search *search, const struct holder_step *step)
 		return step->edge.kind == PYTHON_EDGE_LOCAL
 		           ? memory_printed("local `%s` of %s", step->edge.name, step->edge.function)
 		           : memory_printed("a temporary value of %s?", step->edge.function);
-	root_name(search, node, name);
+	root_name(search, node, name, module);
 	switch (node->root) {
 	case HOLDER_END_MODULE:
 		return step->edge.kind == PYTHON_EDGE_KEY && !step->is_storage
@@ -326,11 +329,11 @@ root_text(struct holder_search *search, const struct holder_step *step)
 
 /* Says what the sample itself is, when it is a root: a class, a module's names or a frame. */
 static char *
-root_itself_text(struct holder_search *search, const struct holder_node *node)
+root_itself_text(struct holder_search *search, const struct holder_node *node, char **module)
 {
 	char name[2 * PYTHON_NAME_BYTES] = "?";
 
-	root_name(search, node, name);
+	root_name(search, node, name, module);
 	return node->root == HOLDER_END_CLASS    ? memory_printed("class %s, which is this block", name)
 	       : node->root == HOLDER_END_MODULE ? memory_printed("module %s, whose names are this block", name)
 	                                         : memory_text("a frame that runs, which is this block");
@@ -387,7 +390,8 @@ find_above(const struct holder_search *search, uint32_t sample, uint32_t *nodes,
 	nodes[0] = sample;
 	above[0] = HOLDER_NONE;
 	is_known[sample] = true;
-	for (size_t first = 0, end = 1; first < end && end < LOST_NODES; first = end, end = count) {
+	for (size_t first = 0, end = 1; first < end && end < LOST_NODES && !holder_search_is_over(search);
+	     first = end, end = count) {
 		for (uint32_t i = 0; i < search->edge_count && count < LOST_NODES; i++) {
 			const struct holder_edge *edge = &search->edges[i];
 
@@ -488,6 +492,7 @@ read_without_root(struct holder_search *search, uint32_t sample, struct holder_w
 
 	bool is_short = holder_search_is_late(search) || search->is_full;
 	bool is_unseen = !is_short && holder_search_unseen(search, sample, &node, &counted, &seen);
+	is_short = is_short || holder_search_is_over(search); // then it may not have asked all
 
 	/* Words that may be left over lead on and on to what an extension holds: that is not a chain. */
 	if (is_short) {
@@ -525,8 +530,7 @@ is_cut_short(const struct holder_search *search, uint32_t sample)
 static bool
 is_way_told(const struct holder_search *search, uint32_t sample)
 {
-	if (search->nodes[sample].cost == UINT32_MAX ||
-	    stopped_process_time(&search->look->process) > search->words_deadline_ns)
+	if (search->nodes[sample].cost == UINT32_MAX || holder_search_is_over(search))
 		return false;
 	return !is_cut_short(search, sample) || (search->python->shape == NULL && !holder_search_is_guess(search, sample));
 }
@@ -569,8 +573,8 @@ holder_way_read(struct holder_search *search, uint32_t sample, struct holder_way
 		way->items = container->items;
 		way->grown_site = container->grown_site;
 	}
-	way->begin = chain->count != 0 ? root_text(search, &chain->steps[0])
-	                               : root_itself_text(search, &search->nodes[sample]);
+	way->begin = chain->count != 0 ? root_text(search, &chain->steps[0], &way->module)
+	                               : root_itself_text(search, &search->nodes[sample], &way->module);
 	way->into = chain->steps[0].last.into;
 	keep_steps(search, chain, 1, sample, way);
 }
@@ -579,6 +583,7 @@ void
 holder_way_free(struct holder_way *way)
 {
 	free(way->begin);
+	free(way->module);
 	free(way->steps);
 	*way = (struct holder_way){ 0 };
 }

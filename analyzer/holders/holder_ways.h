@@ -62,6 +62,7 @@ struct holder_way {
 	const struct holder_edge *root_edge; // by which it leads on; NULL = it does not
 	const char *call;                    // as struct holders_way has it
 	char *begin;       // what Python knows about the root, or why there is none; NULL: symbols tell the root
+	char *module;      // as struct holders_way has it; NULL = none
 	uint64_t into;     // how far into the first block the root's word leads
 	size_t step_count; // behind the root
 	struct holder_step *steps;

@@ -202,6 +202,7 @@ add_way(struct holders_line *line, struct merged_ways *merged, const struct hold
         const char *text, const char *key, const struct site_lines *lines, struct text_pool *texts)
 {
 	uint32_t grown = site_lines_of(lines, way->grown_site);
+	const struct model_frame *grown_in = lines->lines[grown].site != NULL ? lines->lines[grown].site->where : NULL;
 	char container[2 * PYTHON_NAME_BYTES] = "";
 	size_t i = 0;
 
@@ -223,6 +224,8 @@ add_way(struct holders_line *line, struct merged_ways *merged, const struct hold
 		.items = way->items,
 		.grown_at = text_pool_add_original(texts, grown != 0 ? site_lines_text(&lines->lines[grown], PLACE_ROOM) : ""),
 		.call = way->call,
+		.module = text_pool_add_original(texts, way->module != NULL ? way->module : ""),
+		.grown_file = text_pool_add_original(texts, grown_in != NULL ? grown_in->file : ""),
 	};
 }
 

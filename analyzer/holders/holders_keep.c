@@ -115,9 +115,8 @@ has_memory(const struct kmem_guard_passing *guard, uint64_t room_bytes, struct f
 			"only %s were left below the limit, and a look needs 128 MiB where the kernel would end the program "
 			"and not the look (memory.oom.group, or much of its memory is pages of files): set the guard lower",
 			UNITS_BYTES(room_bytes));
-	if (guard->number == 0 || guard->limit_kind == KMEM_LIMIT_ADDRESS_SPACE || left >= NEEDED_BYTES)
-		return true;
-	return fail_set(fail, EXIT_USAGE, "only %s were left below the limit, and a look needs 32 MiB: set the guard lower",
+	return guard->number == 0 || guard->limit_kind == KMEM_LIMIT_ADDRESS_SPACE || left >= NEEDED_BYTES ||
+	       fail_set(fail, EXIT_USAGE, "only %s were left below the limit, and a look needs 32 MiB: set the guard lower",
 	                UNITS_BYTES(left));
 }
 

@@ -39,10 +39,8 @@ bool
 process_look_resume(const char *command, struct process_look *look, struct fail *fail)
 {
 	resume(look);
-	if (!look->process.was_killed)
-		return true;
-	return fail_set(fail, EXIT_USAGE, "%s: process %d was killed while it stood still", command,
-	                (int)look->process.pid);
+	return !look->process.was_killed || fail_set(fail, EXIT_USAGE, "%s: process %d was killed while it stood still",
+	                                             command, (int)look->process.pid);
 }
 
 /* is_open: the process's memory is open. */

@@ -39,6 +39,28 @@ static const char life_name[] = "life.json";
 static const char new_name[] = "life.json.new";
 static const char told_name[] = "told";
 
+/*
+ * Texts of cells are written here, and what is found here is told, or removed, as theirs. home: without links afterwards, which somebody may
+ * change later.
+ */
+static bool
+check_home(char home[PATH_MAX], struct fail *fail)
+{
+	char place[PATH_MAX];
+	OWNED_FILE int folder = owner_open(home, O_PATH | O_DIRECTORY, 0);
+
+	if (folder < 0 && errno != ELOOP)
+		return true; // there is none yet
+	bool is_known = folder >= 0 && regular_file_path(folder, home);
+	(void)snprintf(place, sizeof(place), "%s", home);
+	return (is_known && owner_is_alone(place)) ||
+	       fail_set(
+			   fail, EXIT_USAGE,
+			   "%s: other users can change what lies in %s: set XDG_STATE_HOME to a folder of your own that only you "
+			   "can write in",
+			   home, place);
+}
+
 bool
 kernel_life_home(const char *wanted, char home[PATH_MAX], struct fail *fail)
 {
@@ -59,14 +81,15 @@ kernel_life_home(const char *wanted, char home[PATH_MAX], struct fail *fail)
 		length = snprintf(home, PATH_MAX, "%s/.local/state/kmemshim/kernels", user);
 	else
 		return fail_set(fail, EXIT_USAGE, "there is no home folder to keep captures of kernels in: set HOME");
-	return length < PATH_MAX / 2 || fail_set(fail, EXIT_USAGE, "%.200s...: the path is too long", home);
+	if (length >= PATH_MAX / 2)
+		return fail_set(fail, EXIT_USAGE, "%.200s...: the path is too long", home);
+	return check_home(home, fail);
 }
 
 static void
 let_go(struct kernel_life *life)
 {
-	if (life->file >= 0)
-		(void)close(life->file);
+	regular_file_close(&life->file);
 	life->file = -1;
 }
 
@@ -184,27 +207,11 @@ stay_in_order(const char *home, char stamp[STAMP_BYTES])
 	free_lives(lives, count);
 }
 
-/* Texts of cells are written here, and what is found here is told as theirs. */
-static bool
-check_home(const char *home, struct fail *fail)
-{
-	char real[PATH_MAX];
-
-	if (realpath(home, real) == NULL || owner_is_alone(real))
-		return true;
-	return fail_set(
-		fail, EXIT_USAGE,
-		"%s: other users can change what lies in %s: set XDG_STATE_HOME to a folder of your own that only you "
-		"can write in",
-		home, real);
-}
-
 bool
-kernel_life_begin(struct kernel_life *life, const char *home, char *const *arguments, struct fail *fail)
+kernel_life_begin(struct kernel_life *life, char home[PATH_MAX], char *const *arguments, struct fail *fail)
 {
 	const char *notebook = getenv("JPY_SESSION_NAME");
 	char path[PATH_MAX + sizeof(new_name)];
-	char real[PATH_MAX];
 	char seconds[32];
 	struct timespec now;
 
@@ -215,15 +222,15 @@ kernel_life_begin(struct kernel_life *life, const char *home, char *const *argum
 	write_time(seconds, "%Y%m%dT%H%M%S");
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	char *stamp = TEXT(STAMP_BYTES, "%s.%06ld", seconds, now.tv_nsec / 1000);
-	if (!make_folders(home, FOLDER_MODE) || realpath(home, real) == NULL)
+	if (!make_folders(home, FOLDER_MODE))
 		return fail_set(fail, EXIT_USAGE, "%s: cannot make this folder for captures of kernels: %s", home,
 		                strerror(errno));
 	if (!check_home(home, fail))
 		return false;
-	stay_in_order(real, stamp);
-	if (snprintf(life->folder, sizeof(life->folder), "%s/%s-%ld", real, stamp, (long)getpid()) >=
+	stay_in_order(home, stamp);
+	if (snprintf(life->folder, sizeof(life->folder), "%s/%s-%ld", home, stamp, (long)getpid()) >=
 	    (int)sizeof(life->folder))
-		return fail_set(fail, EXIT_USAGE, "%.200s...: the path is too long", real);
+		return fail_set(fail, EXIT_USAGE, "%.200s...: the path is too long", home);
 	(void)snprintf(path, sizeof(path), "%s/%s", life->folder, new_name);
 	const char *name = TEXT(PATH_MAX + sizeof(life_name), "%s/%s", life->folder, life_name);
 	if (mkdir(life->folder, FOLDER_MODE) != 0)
@@ -395,9 +402,6 @@ kernel_life_newest(const char *home, char folder[PATH_MAX], struct fail *fail)
 	struct kernel_life newest = { .file = -1 };
 	struct kernel_life earlier = { .file = -1 };
 	enum life_state state = LIFE_UNREADABLE;
-
-	if (!check_home(home, fail))
-		return false;
 
 	size_t count = list_lives(home, &lives);
 

@@ -37,7 +37,7 @@ struct kernel_end {
 	const char *cause; // as in the report; "" = not known
 };
 
-/* The folder of all lives: the default where `wanted` is NULL. Makes nothing. */
+/* The folder of all lives: the default where `wanted` is NULL. Makes nothing. Refuses one that other users can change. */
 bool kernel_life_home(const char *wanted, char home[PATH_MAX], struct fail *fail);
 
 /*
@@ -45,7 +45,7 @@ bool kernel_life_home(const char *wanted, char home[PATH_MAX], struct fail *fail
  *
  * arguments  of the kernel: the connection file is found in them
  */
-bool kernel_life_begin(struct kernel_life *life, const char *home, char *const *arguments, struct fail *fail);
+bool kernel_life_begin(struct kernel_life *life, char home[PATH_MAX], char *const *arguments, struct fail *fail);
 
 /* Writes down how it ended, and lets go of it. */
 void kernel_life_end(struct kernel_life *life, const struct kernel_end *end);

@@ -233,7 +233,7 @@ launcher_guard_start(const struct guard_task *task, uint64_t started_ns)
 		return 0;
 	pipe_end = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC); // of both ends: there is a reader all the time
 	bool is_own = pipe_end >= 0 && fstat(pipe_end, &status) == 0 && S_ISFIFO(status.st_mode) &&
-	              status.st_uid == geteuid(); // and not what another user put there meanwhile
+	              owner_is_trusted(status.st_uid); // and not what another user put there meanwhile
 
 	reader = is_own ? fork() : -1;
 	if (reader == 0) {

@@ -38,8 +38,7 @@ open_own(const struct launch *launch, const char *path, struct kmem_header *head
 	    header->endian == KMEM_ENDIAN && header->identity.pid == (uint32_t)launch->pid &&
 	    strncmp(header->identity.session, launch->session, sizeof(header->identity.session)) == 0)
 		return file;
-	if (file >= 0)
-		(void)close(file);
+	regular_file_close(&file);
 	return -1;
 }
 
@@ -64,8 +63,7 @@ find_capture(const struct launch *launch, char *path, struct kmem_header *found)
 			(void)close(file);
 			continue;
 		}
-		if (found_file >= 0)
-			(void)close(found_file);
+		regular_file_close(&found_file);
 		found_file = file;
 		memcpy(found, header, sizeof(*found));
 		(void)snprintf(path, PATH_MAX, "%s", candidate);

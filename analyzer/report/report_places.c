@@ -71,6 +71,7 @@ source_place_of(const struct report_rows *rows, const struct model_site *site, c
 		.line = frame->line,
 		.first_line = frame->first_line,
 		.function = frame->function,
+		.is_user = frame->is_user,
 	};
 	return frame->is_trusted || place_is_cell(frame->file); // a cell's text is in the capture
 }

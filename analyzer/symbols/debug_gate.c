@@ -14,7 +14,6 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/regular_file.h"
@@ -110,17 +109,13 @@ debug_gate_is_bearable(int fd)
 static int
 open_regular(const char *path, int flags)
 {
-	int fd = openat(AT_FDCWD, path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	struct stat status;
+	int fd = regular_file_open(path, flags, NULL);
 
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || !debug_gate_is_bearable(fd)) {
-		(void)close(fd);
-		errno = ENOENT;
-		return -1;
-	}
-	return fd;
+	if (fd >= 0 && debug_gate_is_bearable(fd))
+		return fd;
+	regular_file_close(&fd);
+	errno = ENOENT;
+	return -1;
 }
 
 static int
@@ -135,16 +130,6 @@ open_unit(void)
 	return package >= 0 ? debug_package_unit(package, package_unit) : -1;
 }
 
-static int
-open_for_elfutils(const char *path, int flags)
-{
-	int fd = open_regular(path, flags);
-
-	if (fd < 0 && package_path != NULL)
-		fd = open_unit();
-	return fd;
-}
-
 /* As the C library declares it, under another name: headers may define it inline. */
 int open_at_the_gate(const char *path, int flags, ...) __asm__("open") __attribute__((visibility("default")));
 
@@ -154,8 +139,10 @@ open_at_the_gate(const char *path, int flags, ...)
 	mode_t mode = 0;
 	va_list more;
 
-	if (is_shut && (flags & O_ACCMODE) == O_RDONLY)
-		return open_for_elfutils(path, flags);
+	if (is_shut && (flags & O_ACCMODE) == O_RDONLY) {
+		int fd = open_regular(path, flags);
+		return fd < 0 && package_path != NULL ? open_unit() : fd;
+	}
 	if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
 		va_start(more, flags);
 		mode = va_arg(more, mode_t);

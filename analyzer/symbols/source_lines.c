@@ -16,7 +16,6 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "base/path_join.h"
 #include "base/regular_file.h"
 #include "base/text_clean.h"
 
@@ -159,7 +158,7 @@ is_changed_since(const struct source *source, const struct source_lines *lines, 
 }
 
 static void
-read_file(struct source_lines *lines, struct source *source)
+read_file(struct source_lines *lines, struct source *source, bool is_told)
 {
 	struct stat status;
 	OWNED_FILE int fd = regular_file_open(source->path, O_RDONLY, &status);
@@ -168,10 +167,10 @@ read_file(struct source_lines *lines, struct source *source)
 		source->is_gone = errno == ENOENT || errno == ENOTDIR;
 		return;
 	}
-	bool is_hidden = (status.st_mode & S_IROTH) == 0 &&
-	                 (lines->project == NULL || !path_is_below(lines->project, TEXT(32, "/proc/self/fd/%d", fd)));
+	bool is_hidden = !regular_file_is_public(fd) &&
+	                 (lines->project == NULL || !regular_file_is_below(fd, lines->project));
 
-	if (is_hidden && lines->hidden_count++ == 0)
+	if (is_hidden && is_told && lines->hidden_count++ == 0)
 		(void)fprintf(stderr, "kmemshim: %s: " WHY_HIDDEN "\n", text_cleaned(TEXT(4096, "%s", source->path)));
 	if (is_hidden || status.st_size > FILE_BYTES_MAX)
 		return;
@@ -241,7 +240,7 @@ find_file(struct source_lines *lines, const struct source_place *place)
 	                     file[0] != '/' ? "/" : "", file) >= sizeof(path))
 		return NULL;
 	if (HASH_TEXT_MADE(lines->sources, path, path, source))
-		read_file(lines, source);
+		read_file(lines, source, place->is_user);
 	return source;
 }
 

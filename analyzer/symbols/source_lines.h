@@ -7,8 +7,8 @@
  * program had left) is told by its functions: they begin elsewhere. Of compiled code the source is what was there when the program was
  * built, and has not been replaced since it started. Texts that were recorded (cells) need no file.
  *
- * A capture says who recorded it, and may lie: it names what its reader alone may read. Such a file is shown only where it lies below the
- * folder that the reader has named; else one line on stderr says why it is not.
+ * A capture says who recorded it, and may lie: it names what its reader alone can get at. Such a file is shown only where it lies below the
+ * folder that the reader has named; else one line on stderr says why the first of the user's own is not.
  *
  * When failing  no text.
  */
@@ -40,6 +40,7 @@ struct source_place {
 	uint32_t line;
 	uint32_t first_line;  // of the function that it is in; 0 = unknown
 	const char *function; // its name, qualified or not
+	bool is_user;         // the user's own code: where it is not shown, that is said
 };
 
 /*

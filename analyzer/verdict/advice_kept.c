@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text_start.h"
 #include "base/units.h"
 #include "verdict/advice_rows.h"
@@ -103,22 +104,23 @@ sure_bytes(const struct holders_way *way)
 	return sure;
 }
 
+/* "a.b" is of a/b.py, or of a/b/__init__.py. */
+static bool
+is_module_of(const char *module, const char *file)
+{
+	char *name = TEXT(HOLDER_BYTES, "/%s", module);
+
+	for (char *dot = name; (dot = strchr(dot, '.')) != NULL;)
+		*dot = '/';
+	return text_ends(file, TEXT(HOLDER_BYTES + 16, "%s.py", name)) ||
+	       text_ends(file, TEXT(HOLDER_BYTES + 16, "%s/__init__.py", name));
+}
+
 /* Its root is a module's, or a class's of it, and another module adds to it: a library's, perhaps, which nobody bounds. */
 static bool
 is_grown_from_outside(const struct holders_way *way)
 {
-	static const char of_module[] = "` of module ", of_class[] = "` of class ";
-	const char *module = strstr(way->text, of_module);
-	const char *class = strstr(way->text, of_class);
-	const char *name = module != NULL ? module + strlen(of_module) : class != NULL ? class + strlen(of_class) : "";
-	size_t end = strcspn(name, " ");
-	size_t begin;
-
-	while (module == NULL && end != 0 && name[end] != '.') // a class of the script itself has none
-		end--;
-	for (begin = end; begin != 0 && name[begin - 1] != '.';)
-		begin--;
-	return end != 0 && !text_starts(name, "__main__") && strncmp(way->grown_at, name + begin, end - begin) != 0;
+	return way->module[0] != '\0' && way->grown_file[0] != '\0' && !is_module_of(way->module, way->grown_file);
 }
 
 /*

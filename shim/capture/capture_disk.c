@@ -8,10 +8,12 @@
 #include <sys/statfs.h>
 
 #include "base/diag.h"
+#include "base/memory_limits.h"
 #include "base/raw_sys.h"
 #include "base/settings.h"
 
 #define NAMES_TRIED 100
+#define UNMAPPED 65534                         // as Linux, where nobody has changed it
 #define MEMORY_LEFT_BYTES ((uint64_t)64 << 20) // for the program, which may need its shared memory
 #define FOLDER_MODE 0755                       // others may look, and put nothing there whatever the umask is
 
@@ -94,10 +96,16 @@ make_folders(char *path)
 	}
 }
 
+/* A user namespace that does not map all users shows the others as one: whose that is, nobody knows. */
 static bool
 is_of_another(const struct stat *file)
 {
-	return file->st_uid != 0 && file->st_uid != (uid_t)raw_syscall(SYS_geteuid);
+	char map[40];
+	bool is_unmapped = file->st_uid == UNMAPPED &&
+	                   (memory_limits_read_file("/proc/self/uid_map", map, sizeof(map)) == 0 ||
+	                    strstr(map, " 4294967295") == NULL);
+
+	return is_unmapped || (file->st_uid != 0 && file->st_uid != (uid_t)raw_syscall(SYS_geteuid));
 }
 
 bool

@@ -6,6 +6,9 @@
  */
 #include "fuzz.h"
 
+#include <fcntl.h>
+
+#include "base/regular_file.h"
 #include "gate/config.h"
 #include "gate/pattern.h"
 
@@ -27,7 +30,8 @@ read_both(const char *path)
 	}
 	(void)config_suppressed_by(config, "train.py:41 epoch");
 	fail.text[0] = '\0';
-	if (!config_add_lsan(config, path, &fail))
+	OWNED_FILE int file = open(path, O_RDONLY);
+	if (!config_add_lsan(config, path, file, &fail))
 		fuzz_check_refusal(fail.text);
 	config_free(config);
 }

@@ -33,6 +33,8 @@ check_line(const struct holders_line *line)
 		check_text(way->container);
 		check_text(way->grown_at);
 		check_text(way->call);
+		check_text(way->module);
+		check_text(way->grown_file);
 		while (model_holders_kinds[kind] != NULL && model_holders_kinds[kind] != way->kind)
 			kind++;
 		if (model_holders_kinds[kind] == NULL || model_holders_container(way) > strlen(way->text))

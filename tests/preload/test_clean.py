@@ -51,6 +51,25 @@ def test_captures_of_kernels_go_with_their_folders(folder):
     assert not life.exists()
 
 
+@pytest.mark.parametrize("is_first", [False, True])
+def test_nothing_is_removed_where_another_user_has_put_it(is_first, folder):
+    """In a home that all can write, as /tmp is: the folder of kernels leads to where somebody has folders that begin with a date."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to give files to another user")
+    (folder / "2026-01-01").mkdir()
+    (folder / "2026-01-01" / "kept").write_text("kept")
+    home = "/mnt" if is_first else f"{folder}/home"  # also where it is the first folder of the path
+    kernels = f"{home}/kmemshim/kernels"
+    plant = f"cp -r {folder} {kernels}" if is_first else f"ln -s {folder} {kernels} && chown -h 65534 {kernels}"
+    plant = f'mount -t tmpfs -o mode=777 none /mnt && mkdir -p {home}/kmemshim && {plant} && "$0" clean --remove; status=$?; ls {kernels}/2*; exit $status'
+    done = harness.run(["unshare", "-m", "--propagation", "private", "sh", "-c", plant, harness.KMEMSHIM], harness.plain_env(XDG_STATE_HOME=home),
+                       cwd=folder)
+    if done.returncode != 0 and "unshare" in done.stderr + done.stdout:
+        pytest.skip("no mount namespace can be made here")
+    assert done.stdout.endswith("kept\n"), done.stdout
+    assert done.returncode == 2 and "other users can change what lies in" in done.stderr, done.stderr
+
+
 def test_a_folder_that_is_not_there_is_an_error(folder):
     done = harness.run([harness.KMEMSHIM, "clean", "nowhere"], harness.plain_env(), cwd=folder)
     assert (done.returncode, done.stderr) == (2, "kmemshim: nowhere: No such file or directory\n")

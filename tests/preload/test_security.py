@@ -1,4 +1,5 @@
 """What others can do to who records or reads: folders that they can write, files that they name, privileges that are not theirs."""
+import ctypes
 import os
 import re
 import signal
@@ -162,10 +163,12 @@ def test_a_copy_of_another_users_capture_shows_no_lines_either(tmp_path, nobodys
         assert "comes from user nobody" in told.stderr
 
 
-@pytest.mark.parametrize("mode, is_shown", [(0o600, False), (0o640, False), (0o644, True)])
-def test_a_capture_that_claims_to_be_the_readers_shows_no_file_that_others_may_not_read(mode, is_shown, tmp_path, out):
+@pytest.mark.parametrize("folder_mode, mode, is_shown", [(0o755, 0o600, False), (0o755, 0o640, False), (0o755, 0o644, True), (0o700, 0o644, False)])
+def test_a_capture_that_claims_to_be_the_readers_shows_no_file_that_others_may_not_read(folder_mode, mode, is_shown, tmp_path, out):
     """Who forges a capture knows the reader's user id, and the boot's: it is as one that a program of the reader's has left."""
-    secret, link = tmp_path / "credentials", tmp_path / "project" / "link"
+    secret, link = tmp_path / "home" / "credentials", tmp_path / "project" / "link"
+    secret.parent.mkdir()
+    secret.parent.chmod(folder_mode)
     secret.write_text("aws_access_key = SECRET\n")
     secret.chmod(mode)
     link.parent.mkdir()
@@ -180,6 +183,54 @@ def test_a_capture_that_claims_to_be_the_readers_shows_no_file_that_others_may_n
             is_named = is_shown or "/" in words
             assert ("SECRET" in done.stdout) == is_named, (words, done.stderr)
             assert done.stderr.count(f"{named}: not every user may read it, and a forged capture can name it") == (not is_named), (words, done.stderr)
+
+
+@pytest.mark.parametrize("stands, is_shown", [("/", False), ("home", False), ("home/open/below", False), ("home/open", True), ("home/shut", False)])
+def test_folders_above_the_one_where_the_reader_stands_may_be_closed(stands, is_shown, tmp_path, out):
+    """A home that is closed says nothing of a project in it; but who stands in it did not choose to."""
+    for name, mode in (("home/open/below", 0o755), ("home/shut", 0o700), ("home", 0o700)):
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).chmod(mode)
+    file = tmp_path / "home" / stands.removeprefix("home/") / "train.py" if stands == "home/shut" else tmp_path / "home" / "open" / "train.py"
+    file.write_text(KEEPS)
+    harness.record([harness.find_python(), file], out)
+    done = harness.kmemshim("leaks", out, cwd=tmp_path / stands)
+
+    assert ("SECRET" in done.stdout) == is_shown, done.stdout + done.stderr
+    assert "SECRET" in harness.kmemshim("leaks", "--project", file.parent, out, cwd=tmp_path / stands).stdout
+
+
+def test_a_source_file_that_is_none_is_not_opened(tmp_path, out):
+    """To open a device may be to use it: of a watchdog's the machine starts anew."""
+    fifo = tmp_path / "device.py"
+    os.mkfifo(fifo)
+    harness.record([harness.find_python(), "-c", f"exec(compile('kept = [bytearray(9000) for i in range(2000)]', {str(fifo)!r}, 'exec'))"], out)
+    libc = ctypes.CDLL(None, use_errno=True)
+    watch = libc.inotify_init1(os.O_NONBLOCK)
+    assert libc.inotify_add_watch(watch, os.fsencode(fifo), 0x20) > 0  # IN_OPEN
+    done = harness.kmemshim("leaks", out, timeout=QUICK)
+    named = harness.kmemshim("report", fifo, timeout=QUICK)
+
+    assert "device.py" in done.stdout and named.returncode == 3
+    with pytest.raises(BlockingIOError):
+        os.read(watch, 4096)
+    os.close(watch)
+
+
+def test_an_export_names_no_commit_that_is_a_secret(tmp_path, out):
+    """A forged capture says in which folder the program ran; what lies there can lead to any file with a line of digits."""
+    secret, work = tmp_path / "home" / "key", tmp_path / "work"
+    secret.parent.mkdir(mode=0o700)
+    secret.write_text(64 * "5" + "\n")
+    (work / "git").mkdir(parents=True)
+    (work / ".git").write_text("gitdir: git\n")
+    (work / "git" / "commondir").write_text(f"{secret.parent}\n")
+    (work / "git" / "HEAD").write_text("ref: key\n")
+    for folder_mode in (0o700, 0o755):
+        secret.parent.chmod(folder_mode)
+        harness.record([harness.find_python(), "-c", "kept = [bytearray(9000) for i in range(2000)]"], out / str(folder_mode), cwd=work)
+        done = harness.kmemshim("export", "--format", "ndjson", "-o", "/dev/stdout", out / str(folder_mode))
+        assert done.returncode == 0 and (64 * "5" in done.stdout) == (folder_mode == 0o755), done.stderr
 
 
 def test_lines_that_an_own_capture_names_too_are_shown(script, out, nobodys):
@@ -458,6 +509,42 @@ def test_a_folder_on_the_way_may_be_no_link_of_another_user(is_there, programs, 
             done = harness.kmemshim(*words)
             assert done.returncode == USAGE and LINKED in done.stderr and done.stderr.count("\n") == 1, (words, done.stderr)
     assert sorted(target.rglob("*")) == before and {path.read_text() for path in before if path.is_file()} <= {"ours"}
+
+
+def test_a_user_whom_a_namespace_does_not_map_is_nobody(programs, tmp_path, out, nobodys):
+    """All of them are shown as 65534 there; so is the reader, where that one is not mapped either."""
+    harness.record([programs("leak_in_a_loop.c")], out)
+    target, page = tmp_path / "target", tmp_path / "page"
+    target.write_text("ours")
+    page.symlink_to(target)
+    os.chown(page, 2001, 2001, follow_symlinks=False)
+    tmp_path.chmod(0o777)
+    target.chmod(0o666)
+    (out / "kmemshim.out").mkdir()
+    os.chown(out / "kmemshim.out", 2001, 2001)
+    (out / "kmemshim.out").chmod(0o777)
+    out.chmod(0o777)
+    for path in out.glob("*.kmem"):
+        path.chmod(0o644)
+    for flags in (["-U"], ["-U", "--map-user=65534"]):
+        done = harness.run(["unshare", *flags, harness.KMEMSHIM, "report", "--html", page, "--force", out])
+        if "unshare" in done.stderr:
+            pytest.skip("no user namespace can be made here")
+        made = harness.run(["unshare", *flags, harness.KMEMSHIM, "run", "--", programs("leak_in_a_loop.c")], cwd=out)
+        preloaded = harness.run(["unshare", *flags, "env", f"LD_PRELOAD={harness.SHIM}", programs("leak_in_a_loop.c")], cwd=out)
+        assert target.read_text() == "ours", (flags, done.stderr)
+        assert f"belongs to user {NOBODY}; nothing is recorded" in preloaded.stderr and not list((out / "kmemshim.out").iterdir())
+        assert made.returncode == USAGE and "belongs to user" in made.stderr, made.stderr
+
+
+@pytest.mark.parametrize("parts, is_taken", [(1200, True), (40000, False)])
+def test_a_long_path_takes_two_descriptors(parts, is_taken, programs, tmp_path, out):
+    harness.record([programs("leak_in_a_loop.c")], out)
+    done = harness.run(["bash", "-c", f'ulimit -n 24; cd "$2"; exec "$0" baseline -o "$(printf "./%.0s" {{1..{parts}}})base.json" "$1"',
+                        harness.KMEMSHIM, out, tmp_path])
+
+    assert done.returncode == (0 if is_taken else USAGE) and done.stderr.count("\n") == 1, done.stderr
+    assert (tmp_path / "base.json").exists() == is_taken
 
 
 def test_an_own_link_on_the_way_is_followed(programs, tmp_path, out):

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 char scratch_folder[64];
 char scratch_file[128];
@@ -12,7 +13,8 @@ int
 scratch_make(void **state)
 {
 	strcpy(scratch_folder, "/tmp/kmem-unit-XXXXXX");
-	if (mkdtemp(scratch_folder) == NULL)
+	if (mkdtemp(scratch_folder) == NULL ||
+	    chmod(scratch_folder, 0755) != 0) // lines of files in a closed one are not shown
 		return -1;
 	(void)snprintf(scratch_file, sizeof(scratch_file), "%s/case.kmem", scratch_folder);
 	return 0;

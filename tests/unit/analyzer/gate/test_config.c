@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "base/regular_file.h"
 #include "base/yaml_read.h"
 #include "gate/config.h"
 #include "gate/pattern.h"
@@ -207,6 +209,14 @@ what_is_wrong_is_told_with_its_line_and_column(void **state)
 	assert_null(config_read("/", "", &fail));
 }
 
+static bool
+add_lsan(struct config *config, const char *path, struct fail *fail)
+{
+	OWNED_FILE int file = open(path, O_RDONLY);
+
+	return config_add_lsan(config, path, file, fail);
+}
+
 static void
 suppressions_of_leak_sanitizer_are_read(void **state)
 {
@@ -216,7 +226,7 @@ suppressions_of_leak_sanitizer_are_read(void **state)
 	struct config *config = read_text("", &fail);
 
 	write_bytes(scratch_file, file, strlen(file));
-	assert_true(config_add_lsan(config, scratch_file, &fail));
+	assert_true(add_lsan(config, scratch_file, &fail));
 	assert_int_equal(config->suppression_count, 2);
 	assert_int_equal(config->suppressions[0].line, 3);
 	assert_int_equal(config_suppressed_by(config, "libfoo.so.2"), 0);
@@ -224,7 +234,7 @@ suppressions_of_leak_sanitizer_are_read(void **state)
 	assert_true(config_suppressed_by(config, "grow_more") == SIZE_MAX);
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
 		write_bytes(scratch_file, wrong[i], strlen(wrong[i]));
-		assert_false(config_add_lsan(config, scratch_file, &fail));
+		assert_false(add_lsan(config, scratch_file, &fail));
 		assert_null(strstr(fail.text, "race")); // it may be any file that the job may read
 		assert_non_null(strstr(fail.text, i == 0 ? ":2:1: expected leak:PATTERN" : ":1:1:"));
 	}
@@ -250,6 +260,13 @@ what_costs_more_than_it_has_bytes_is_refused(void **state)
 	memset(text, '#', YAML_READ_BYTES_MAX + 1);
 	assert_null(read_text(text, &fail));
 	assert_non_null(strstr(fail.text, "has more than 65536 bytes"));
+	struct config *config = read_text("", &fail);
+	write_bytes(scratch_file, text, YAML_READ_BYTES_MAX / 2);
+	for (int i = 0; i < 2; i++) // it may name one file as often as it likes
+		assert_true(add_lsan(config, scratch_file, &fail));
+	assert_false(add_lsan(config, scratch_file, &fail));
+	assert_non_null(strstr(fail.text, "more than 64 KiB in all"));
+	config_free(config);
 	free(text);
 }
 

@@ -84,17 +84,20 @@ what_was_found_for_sure_comes_before_a_guess_that_ends_with_a_call(void **state)
 		struct holders_way ways[2];
 		const char *first;
 	} cases[] = {
-		{ { { "perhaps", "the stack of thread 7 -> ndarray", 2, "", 0, "", "" },
-		    { "held", "local `a` of f()", 1, "", 0, "", "" } },
+		{ { { "perhaps", "the stack of thread 7 -> ndarray", 2, "", 0, "", "", "", "" },
+		    { "held", "local `a` of f()", 1, "", 0, "", "", "", "" } },
 		  "local `a` of f()" },
-		{ { { "perhaps", "the stack of thread 7", 25, "", 0, "", "" },
-		    { "held", "local `a` of f()", 7, "", 0, "", "" } },
+		{ { { "perhaps", "the stack of thread 7", 25, "", 0, "", "", "", "" },
+		    { "held", "local `a` of f()", 7, "", 0, "", "", "", "" } },
 		  "the stack of thread 7" }, // less than a quarter
-		{ { { "perhaps", "global `a`", 24, "", 0, "", "" }, { "held", "local `b` of f()", 8, "", 0, "", "" } },
+		{ { { "perhaps", "global `a`", 24, "", 0, "", "", "", "" },
+		    { "held", "local `b` of f()", 8, "", 0, "", "", "", "" } },
 		  "global `a`" },
-		{ { { "unfinished", "no time", 20, "", 0, "", "" }, { "perhaps", "the stack of thread 7", 12, "", 0, "", "" } },
+		{ { { "unfinished", "no time", 20, "", 0, "", "", "", "" },
+		    { "perhaps", "the stack of thread 7", 12, "", 0, "", "", "", "" } },
 		  "the stack of thread 7" },
-		{ { { "unfinished", "no time", 30, "", 0, "", "" }, { "held", "local `a` of f()", 2, "", 0, "", "" } },
+		{ { { "unfinished", "no time", 30, "", 0, "", "", "", "" },
+		    { "held", "local `a` of f()", 2, "", 0, "", "", "", "" } },
 		  "no time" },
 	};
 

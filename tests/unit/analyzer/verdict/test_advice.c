@@ -170,7 +170,9 @@ where_shared_memory_is_full_its_line_is_told(void **state)
 static void
 what_holds_a_line_is_said_of_memory_that_was_looked_at(void **state)
 {
-	struct holders_way way = { "held", "global `hot` of module __main__ -> list of 30", 32, "list", 30, "", "" };
+	struct holders_way way = {
+		"held", "global `hot` of module __main__ -> list of 30", 32, "list", 30, "", "", "", ""
+	};
 	struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
 	struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
 	struct verdict verdict;

@@ -1,0 +1,36 @@
+/*
+ * test_read_each.c - can a name that somebody else has chosen make the reader wait?
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/read_each.h"
+#include "scratch.h"
+
+/* A capture says in which folder the counters of its cgroup are. */
+static void
+a_pipe_has_no_lines(void **state)
+{
+	assert_int_equal(mkfifo(scratch_file, 0600), 0);
+	(void)alarm(60);
+	assert_true(read_number(scratch_file, NULL) == UINT64_MAX);
+	(void)alarm(0);
+	assert_int_equal(read_number("/proc/self/status", "Threads:"), 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_pipe_has_no_lines, scratch_make, scratch_remove),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
