@@ -547,6 +547,21 @@ call_of(const struct holder_search *search, const struct holder_way *way)
 	return way->root_edge->is_library ? "python" : "";
 }
 
+/* Whose the container is: the module of the class that has it, else that of the root. */
+static void
+find_module(const struct chain *chain, const struct holder_step *container, struct holder_way *way)
+{
+	for (const struct holder_step *step = container; container != NULL && step-- > chain->steps;) {
+		const struct python_type *type = step->node->object.type;
+
+		if (type == NULL || !type->is_of_python)
+			continue;
+		free(way->module);
+		way->module = memory_text(type->module);
+		break;
+	}
+}
+
 void
 holder_way_read(struct holder_search *search, uint32_t sample, struct holder_way *way)
 {
@@ -575,6 +590,7 @@ holder_way_read(struct holder_search *search, uint32_t sample, struct holder_way
 	}
 	way->begin = chain->count != 0 ? root_text(search, &chain->steps[0], &way->module)
 	                               : root_itself_text(search, &search->nodes[sample], &way->module);
+	find_module(chain, container, way);
 	way->into = chain->steps[0].last.into;
 	keep_steps(search, chain, 1, sample, way);
 }

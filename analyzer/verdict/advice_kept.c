@@ -190,7 +190,8 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 	else if (is_container && is_added)
 		say_next(
 			verdict,
-			"let %s add less to %s, or undo what it added (cancel, close, unregister): it keeps the blocks of %s alive",
+			"let %s add less to %s, give that a bound, or undo what it added (cancel, close, unregister): it keeps the blocks of "
+			"%s alive",
 			way->grown_at, holder, place);
 	else if (is_container)
 		say_next(verdict, "bound %s, or drop what is not needed from it: it keeps the blocks of %s alive", holder,

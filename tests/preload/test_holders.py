@@ -619,6 +619,26 @@ def test_two_holders_of_one_line_are_told_apart(tmp_path):
         "list": (300, "halves.py:16 <module>"), "dict": (300, "halves.py:17 <module>")}
 
 
+@pytest.mark.parametrize("make, module", [("queue.Queue()", "queue"), ("Own()", "")])
+def test_a_container_is_of_the_class_that_has_it(make, module, tmp_path):
+    (tmp_path / "program.py").write_text(f"""
+import queue, sys
+class Own:
+    def __init__(self):
+        self.items = []
+        self.put = self.items.append
+work = {make}
+for _ in range(300):
+    work.put(bytearray(40000))
+print("ready", flush=True)
+sys.stdin.readline()
+""")
+    with Waiting([sys.executable, tmp_path / "program.py"], tmp_path / "out") as waiting:
+        way = holders(waiting.pid)["holders"][0]["ways"][0]
+        assert waiting.answers()
+    assert (way["items"], way["module"]) == (300, module) and way["grown_file"].endswith("/program.py"), way
+
+
 @pytest.mark.parametrize("program, container", [("dict_of_lists.py", ("dict", 600, "dict_of_lists.py:18 main")),
                                                 ("lists_in_list.py", ("list", 100, "lists_in_list.py:18 <module>")),
                                                 ("few_topics.py", ("list", 3000, "few_topics.py:7 <module>"))])

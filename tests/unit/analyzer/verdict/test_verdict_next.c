@@ -112,12 +112,12 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		{ { "held", "global `_active` of module threading -> dict of 312, grown at a.py:9 g, [*] -> threading.Timer",
 		    32, "dict", 312, "a.py:9 g", "", "threading", "/w/a.py" },
 		  "they were held by global `_active` of module threading",
-		  "let a.py:9 g add less to the dict at global `_active` of module threading (312 items at the look), or undo what it added (cancel, close, "
+		  "let a.py:9 g add less to the dict at global `_active` of module threading (312 items at the look), give that a bound, or undo what it added (cancel, close, "
 		  "unregister): it keeps the blocks of train.py:41 epoch alive" },
 		{ { "held", "attribute `manager` of class logging.Logger -> Manager .all -> dict of 30, grown at a.py:9 g, [*]",
 		    32, "dict", 30, "a.py:9 g", "", "logging", "/w/a.py" },
 		  "they were held by attribute `manager` of class logging.Logger",
-		  "let a.py:9 g add less to the dict at attribute `manager` of class logging.Logger -> Manager .all (30 items at the look), or undo" },
+		  "let a.py:9 g add less to the dict at attribute `manager` of class logging.Logger -> Manager .all (30 items at the look), give that a bound, or undo" },
 		{ { "held", "attribute `all` of class train.Store -> dict of 30, grown at train.py:9 g, [*]", 32, "dict", 30,
 		    "train.py:9 g", "", "train", "/w/train.py" },
 		  "they were held by attribute `all` of class train.Store",
