@@ -372,7 +372,9 @@ is_well_but_collected(const struct verdict_facts *facts, const struct verdict *v
 
 ADVICE_TEST(is_well, verdict->end == VERDICT_END_OK)
 ADVICE_TEST(is_last_taker_known, verdict_was_memory_short(verdict->cause) && facts->last_taker.site_count != 0)
-ADVICE_TEST(are_imports_most, facts->import_bytes > verdict_told_live_bytes(facts) / 2)
+/* They were there all along: what was being filled when it was killed comes before them. */
+ADVICE_TEST(are_imports_most, facts->import_bytes > verdict_told_live_bytes(facts) / 2 &&
+                                  !verdict_tells_in_memory(facts->live_bytes, facts->live_process->filled_bytes))
 ADVICE_TEST(is_line_known, facts->top_live.site_count != 0)
 /* It holds most of what the process gained, and is too short to judge; or a look has found what holds it, whatever it is. */
 ADVICE_TEST(is_perhaps_kept, is_line_known(facts, verdict) && !verdict_is_backlog(facts) &&

@@ -100,6 +100,23 @@ what_imports_asked_for_and_never_touched_is_not_told(void **state)
 	SAYS(" 134 MiB was live in all, 39.0 MiB of it in memory.");
 }
 
+/* Imports hold the most, and have held it all along: what was being filled when the kernel killed it is what to act on. */
+static void
+imports_are_not_blamed_for_a_block_that_was_being_filled(void **state)
+{
+	(void)state;
+	for (unsigned is_filled = 0; is_filled < 2; is_filled++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 6, 200 * MIB);
+		hand_model_site(&hand, HEAP, 1, 300 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
+		hand.process.filled_bytes = is_filled * 180 * MIB;
+		looked(300 * MIB, 0, 40 * MIB);
+		kill_it(500 * MIB, 340 * MIB);
+		hand_model_decide(&hand, &verdict);
+		assert_advised(&verdict, is_filled ? "hold-less" : "import-less");
+	}
+}
+
 /* A limit of addresses counts what was asked for. */
 static void
 a_request_that_was_refused_is_told_by_what_was_asked_for(void **state)
@@ -919,6 +936,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_block_that_was_never_touched_is_not_blamed, make),
 		cmocka_unit_test_setup(what_imports_asked_for_and_never_touched_is_not_told, make),
+		cmocka_unit_test_setup(imports_are_not_blamed_for_a_block_that_was_being_filled, make),
 		cmocka_unit_test_setup(a_request_that_was_refused_is_told_by_what_was_asked_for, make),
 		cmocka_unit_test_setup(a_line_of_which_a_part_is_there_counts_with_that_part, make),
 		cmocka_unit_test_setup(no_line_is_named_before_it_was_said_where_the_rest_is, make),
