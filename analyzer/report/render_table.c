@@ -112,8 +112,10 @@ put_swept(const struct report_line *line, FILE *stream)
 	bool is_at_peak = line->of.peak_bytes >= seen_bytes && line->of.peak_bytes - seen_bytes <= seen_bytes / SAME_PART;
 
 	if (seen_bytes != 0)
-		(void)fprintf(stream, "%20sit grew until the peak (%s), then was released, and the program ended\n", "",
-		              UNITS_BYTES(is_at_peak ? line->of.peak_bytes : seen_bytes));
+		(void)fprintf(stream,
+		              is_at_peak ? "%20sit grew until the peak (%s), then was released, and the program ended\n"
+		                         : "%20s%s of it grew until the peak, then was released, and the program ended\n",
+		              "", UNITS_BYTES(is_at_peak ? line->of.peak_bytes : seen_bytes));
 }
 
 /* Since when, how, and which part that is of all that its process has grown since. */

@@ -490,7 +490,7 @@ static const struct advice rows[] = {
 	{ "hold-less-at-peak", is_well_but_collected,
 	  .text = "if that peak is too much, look at {peak}: it held most of it at once", .is_nothing = true },
 	{ "nothing", is_well_but_swept_a_little, // a longer run will have more of it
-	  .text = "no action is needed, unless longer runs must fit: {swept} grew until the peak ({swept bytes}), then was released, and the program ended",
+	  .text = "no action is needed, unless longer runs must fit: {swept} grew until the peak, then was released, and the program ended",
 	  .is_nothing = true },
 	{ "nothing", is_well,
 	  .text = "no action is needed; `kmemshim peak " VERDICT_CAPTURE "` shows which lines made the peak",
@@ -586,7 +586,6 @@ static const struct {
 	{ "{pinned line}", offsetof(struct verdict_facts, top_pinned), false },
 	{ "{peak}", offsetof(struct verdict_facts, top_peak), false },
 	{ "{swept}", offsetof(struct verdict_facts, swept), false },
-	{ "{swept bytes}", offsetof(struct verdict_facts, swept.swept_bytes), true },
 	{ "{leaking}", offsetof(struct verdict_facts, most_leaking), false },
 	{ "{leaking bytes}", offsetof(struct verdict_facts, leaking_bytes), true },
 };

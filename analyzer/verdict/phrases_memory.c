@@ -240,7 +240,7 @@ is_untouched_told(const struct verdict_facts *facts)
 	uint64_t most_bytes = verdict_most_resident_of(facts->process);
 
 	return facts->model->process_count == 1 && facts->peak_domain != NULL && most_bytes != 0 &&
-	       facts->peak_bytes > most_bytes && verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes);
+	       facts->peak_bytes > most_bytes && verdict_is_peak_told_in_memory(facts);
 }
 
 /* All of it first, and then the kind of memory that took most, of which its lines are told next. */
@@ -249,7 +249,7 @@ say_own_peak(const struct verdict_facts *facts, uint64_t bytes, struct verdict *
 {
 	const struct model_domain *domain = facts->peak_domain;
 	uint64_t whole_bytes = facts->model->process_count == 1 ? verdict_most_resident_of(facts->process) : 0;
-	bool is_touched = !verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes);
+	bool is_touched = !verdict_is_peak_told_in_memory(facts);
 	char peak[UNITS_TEXT_BYTES];
 	char name[PLACE_TEXT_BYTES];
 
@@ -327,7 +327,7 @@ PHRASE(LITTLE_ROOM)
 	            verdict);
 }
 
-PHRASE_TEXT(PEAK_IMPORTS, " {bytes} of that ({share}) was left by imports.")
+PHRASE_TEXT(PEAK_IMPORTS, " {bytes} of the {whole} ({share}) was left by imports.")
 
 /* ---- what the figures leave out ---- */
 

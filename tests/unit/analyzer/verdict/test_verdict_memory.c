@@ -870,6 +870,31 @@ what_was_touched_at_the_peak_is_no_more_than_was_in_memory(void **state)
 	assert_advised(&verdict, "nothing"); // nobody knows how much of the line's was in memory
 }
 
+/* A little that was not touched is told of nothing: neither of the whole nor of a part. What is told after another figure names its own. */
+static void
+parts_of_a_peak_are_of_the_whole_that_is_told(void **state)
+{
+	const unsigned domains[] = { HEAP, HEAP, MMAP };
+	const uint32_t lines[] = { 20, 1, 20 };
+	const uint64_t bytes[] = { 91, 113, 20 };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(bytes); i++)
+		(void)hand_model_site(&hand, domains[i], lines[i], bytes[i] * MIB);
+	hand.sites[2].where = hand.stacks[2][2] = hand.sites[0].where;
+	hand.sites[1].stack_flags = KMEM_STACK_IMPORT_CUT;
+	hand.sites[0].released_bytes = 90 * MIB;
+	untouched(&hand.sites[0], 6 * MIB);
+	untouched(&hand.sites[1], 2 * MIB);
+	hand_model_exited(&hand, 0);
+	hand.launcher.max_resident_bytes = 749 * MIB;
+	hand_model_decide(&hand, &verdict);
+	SAYS(
+		" It had at most 749 MiB in memory, up to 204 MiB of it in its heap. 91.0 MiB of that (45 %) was allocated at "
+		"train.py:20 epoch. In all kinds of memory that line held 111 MiB. 113 MiB of the 204 MiB (55 %) was left by imports.",
+		" 90.0 MiB of train.py:20 epoch was held until the end, and released by exit handlers or destructors.");
+}
+
 /* Where much of it was never touched, and where the peak is the sum of what was live at a heartbeat. */
 static void
 the_peak_has_the_same_bytes_in_text_and_finding(void **state)
@@ -965,6 +990,7 @@ main(void)
 		cmocka_unit_test_setup(a_librarys_own_allocator_is_said_to_have_grown, make),
 		cmocka_unit_test_setup(a_heap_of_another_language_is_said_to_have_grown, make),
 		cmocka_unit_test_setup(a_heap_that_is_hidden_is_told, make),
+		cmocka_unit_test_setup(parts_of_a_peak_are_of_the_whole_that_is_told, make),
 		cmocka_unit_test_setup(the_peak_has_the_same_bytes_in_text_and_finding, make),
 		cmocka_unit_test_setup(what_was_touched_at_the_peak_is_no_more_than_was_in_memory, make),
 		cmocka_unit_test_setup(names_of_advice_are_those_of_what_is_said, make),
