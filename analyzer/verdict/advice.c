@@ -254,7 +254,8 @@ ADVICE_TEST(is_elsewhere_the_story,
                 (facts->top_live.site_count == 0 || rank_is_elsewhere(facts->model, facts->top_live.largest) ||
                  (verdict->end == VERDICT_END_OK && !is_first_line_growing(facts, verdict))))
 ADVICE_TEST(is_unrecorded, verdict->end == VERDICT_END_OK && model_unrecorded_bytes(facts->model) != 0)
-ADVICE_TEST(is_damaged, verdict->end == VERDICT_END_OK && facts->model->capture_damage_count != 0)
+ADVICE_TEST(is_damaged,
+            verdict->end == VERDICT_END_OK && facts->model->capture_damage_count > facts->model->under_way_count)
 
 static void
 say_more_stacks(const struct verdict_facts *facts, struct verdict *verdict)

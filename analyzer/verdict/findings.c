@@ -556,7 +556,7 @@ find_gaps(struct verdict_facts *facts, struct verdict *verdict)
 	uint64_t unrecorded_bytes = model_unrecorded_bytes(facts->model);
 	uint64_t elsewhere_bytes = rank_elsewhere_worth_bytes(facts->model);
 
-	if (facts->model->capture_damage_count != 0)
+	if (facts->model->capture_damage_count > facts->model->under_way_count)
 		add(verdict, FINDING_DAMAGE, 0, 0, NULL);
 	if (facts->model->unlisted_bytes != 0)
 		add(verdict, FINDING_UNLISTED, facts->model->unlisted_bytes, 0, NULL);

@@ -109,6 +109,10 @@ of_a_damaged_capture_nothing_is_fine(void **state)
 	assert_found(&verdict, "; damaged");
 	assert_advised(&verdict, "record-whole");
 	assert_non_null(strstr(verdict.next, "`kmemshim report kmemshim.out/python.4242.1.kmem`"));
+	hand.model.under_way_count = 1; // but what a request in progress explains is no damage
+	hand_model_decide(&hand, &verdict);
+	assert_not_found(&verdict, "damaged");
+	assert_advised(&verdict, "nothing");
 }
 
 static void
