@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/amount.h"
 #include "base/units.h"
 #include "verdict/words.h"
 
@@ -34,13 +35,14 @@ say_files(const struct rank_line *line, struct verdict *verdict)
 	say(verdict, " Most of the files were mapped at %s.", verdict_line_text(line, PLACE_ROOM));
 }
 
-/* Not one line, one function, or what accumulates. Of a program that is well nothing is to be explained. */
+/* Not the lines that are named, one function, or what accumulates. Of a program that is well nothing is to be explained. */
 static bool
 is_explained_by_none(const struct verdict_facts *facts)
 {
+	uint64_t first_bytes = amount_greater(facts->top_live.live_bytes, facts->top_live_sum.bytes);
+
 	return facts->end != VERDICT_END_OK && facts->top_live.site_count != 0 &&
-	       !verdict_holds_a_third(facts, facts->top_live.live_bytes + facts->import_bytes) &&
-	       !verdict_holds_a_third(facts, facts->top_live_sum.bytes) &&
+	       !verdict_holds_a_third(facts, first_bytes + facts->next_live.live_bytes + facts->import_bytes) &&
 	       !verdict_holds_a_third(facts, facts->leaking_bytes);
 }
 
