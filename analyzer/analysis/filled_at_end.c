@@ -136,10 +136,9 @@ beside_bytes(const struct model_process *process)
 static uint64_t
 without_what_was_allocated(const struct model_process *process, uint64_t bytes)
 {
-	uint64_t told_bytes = amount_less(process->live_bytes, process->untouched_bytes);
-	uint64_t known_bytes = amount_less(process->resident->resident_bytes, beside_bytes(process));
-	uint64_t allocated_bytes = amount_less(told_bytes,
-	                                       amount_lesser(model_last_beat(process)->live_bytes, known_bytes));
+	uint64_t known_bytes = amount_lesser(model_last_beat(process)->live_bytes,
+	                                     amount_less(process->resident->resident_bytes, beside_bytes(process)));
+	uint64_t allocated_bytes = amount_less(amount_less(process->live_bytes, process->untouched_bytes), known_bytes);
 
 	return amount_less(bytes, allocated_bytes + allocated_bytes / 2);
 }

@@ -575,20 +575,18 @@ first_of(const struct advice *table, const struct verdict_facts *facts, const st
 	return NULL;
 }
 
-/* What a text may name in braces: a line or an amount of the facts. */
+/* What a text may name in braces: a line of the facts. */
 static const struct {
 	const char *name;
 	size_t offset;
-	bool is_amount;
 } places[] = {
-	{ "{line}", offsetof(struct verdict_facts, top_live), false },
-	{ "{last taker}", offsetof(struct verdict_facts, last_taker), false },
-	{ "{device line}", offsetof(struct verdict_facts, top_device), false },
-	{ "{pinned line}", offsetof(struct verdict_facts, top_pinned), false },
-	{ "{peak}", offsetof(struct verdict_facts, top_peak), false },
-	{ "{swept}", offsetof(struct verdict_facts, swept), false },
-	{ "{leaking}", offsetof(struct verdict_facts, most_leaking), false },
-	{ "{leaking bytes}", offsetof(struct verdict_facts, leaking_bytes), true },
+	{ "{line}", offsetof(struct verdict_facts, top_live) },
+	{ "{last taker}", offsetof(struct verdict_facts, last_taker) },
+	{ "{device line}", offsetof(struct verdict_facts, top_device) },
+	{ "{pinned line}", offsetof(struct verdict_facts, top_pinned) },
+	{ "{peak}", offsetof(struct verdict_facts, top_peak) },
+	{ "{swept}", offsetof(struct verdict_facts, swept) },
+	{ "{leaking}", offsetof(struct verdict_facts, most_leaking) },
 };
 
 static const struct rank_line *
@@ -609,13 +607,12 @@ say_advice(const struct verdict_facts *facts, const char *text, struct verdict *
 		if (*text == '\0')
 			return;
 		EACH (place, places, COUNT_OF(places)) {
-			if (text_starts(text, place->name) && place->is_amount)
-				say_next(verdict, "%s",
-				         UNITS_BYTES(*(const uint64_t *)(const void *)((const char *)facts + place->offset)));
-			else if (text_starts(text, place->name))
+			if (text_starts(text, place->name))
 				say_next(verdict, "%s", verdict_line_text(line_at(facts, place->offset), PLACE_ROOM));
 		}
-		if (strncmp(text, "{device}", 8) == 0)
+		if (text_starts(text, "{leaking bytes}"))
+			say_next(verdict, "%s", UNITS_BYTES(facts->leaking_bytes));
+		else if (strncmp(text, "{device}", 8) == 0)
 			say_next(verdict, "%s", refusing_device(facts));
 		else if (strncmp(text, "{domain}", 8) == 0)
 			say_next(verdict, "%s", facts->asked.name);

@@ -187,20 +187,13 @@ PHRASE(LIVE)
 
 PHRASE(UNTOUCHED)
 {
-	const struct model_process *process = facts->live_process;
+	const char *filled = filled_words(facts);
 
-	if (filled_words(facts)[0] != '\0') {
-		say_finding(finding,
-		            process->is_filling_known ? " Of the {whole} that {where} asked for, about {rest} was in memory."
-		                                      : " Of the {whole} that {where} asked for, at most {rest} was in memory.",
-		            verdict);
-		return;
-	}
-	say_finding(finding,
-	            facts->end == VERDICT_END_RUNNING ? " Of the {whole} that {where} asked for, only {rest} is in memory."
-	            : is_end_sampled(facts)           ? " Of the {whole} that {where} asked for, only {rest} was in memory."
-	                                    : " Of the {whole} that {where} asked for, only {rest} was in memory then.",
-	            verdict);
+	say_finding(finding, " Of the {whole} that {where} asked for, ", verdict);
+	say(verdict, "%s", filled[0] != '\0' ? filled : "only ");
+	say_finding(finding, "{rest}", verdict);
+	say(verdict, " %s in memory%s.", facts->end == VERDICT_END_RUNNING ? "is" : "was",
+	    filled[0] != '\0' || is_end_sampled(facts) ? "" : " then");
 }
 
 PHRASE_TEXT(SHARED_LINE, " {bytes} of its shared memory ({share}) was allocated at {where}.")
@@ -370,21 +363,16 @@ PHRASE(FORECAST)
 {
 	const struct verdict_forecast *forecast = &facts->forecast;
 	bool is_running = facts->end == VERDICT_END_RUNNING;
-	uint64_t hours = forecast->minutes / 60;
 
-	say(verdict, " At %s rate (%s a minute) the limit of %s ", is_running ? "this" : "that",
-	    UNITS_BYTES(forecast->bytes_per_minute), UNITS_BYTES(forecast->limit_bytes));
+	say(verdict, " At %s rate (%s a minute) the limit of %s %s reached ", is_running ? "this" : "that",
+	    UNITS_BYTES(forecast->bytes_per_minute), UNITS_BYTES(forecast->limit_bytes),
+	    is_running ? "is" : "would have been");
 	if (forecast->minutes < 2)
-		say(verdict, is_running ? "is reached within two minutes" : "would have been reached within two minutes");
+		say(verdict, "within two minutes");
 	else if (forecast->minutes < 120)
-		say(verdict,
-		    is_running ? "is reached in about %" PRIu64 " minutes"
-		               : "would have been reached in about %" PRIu64 " minutes",
-		    forecast->minutes);
+		say(verdict, "in about %" PRIu64 " minutes", forecast->minutes);
 	else
-		say(verdict,
-		    is_running ? "is reached in about %" PRIu64 " hours" : "would have been reached in about %" PRIu64 " hours",
-		    hours);
+		say(verdict, "in about %" PRIu64 " hours", forecast->minutes / 60);
 	if (forecast->steps != 0)
 		say(verdict, ", after about %s more %s", UNITS_COUNT(units_rounded(forecast->steps, 2)),
 		    forecast->steps_source == KMEM_STEPS_LOOP ? "rounds" : "steps");
