@@ -120,12 +120,25 @@ growth_of(const struct model *model, const struct verdict_now *now, const struct
 	return (struct growth){ bytes, is_sudden && room > bytes ? room : bytes };
 }
 
-/* Half as much again for malloc's own words, and what recording remembers of each block. */
+/* Beside the lines, at the last look. */
+static uint64_t
+beside_bytes(const struct model_process *process)
+{
+	const uint64_t *parts = process->resident->part_bytes;
+
+	return parts[KMEM_RESIDENT_OWN] + parts[KMEM_RESIDENT_PROGRAM] + parts[KMEM_RESIDENT_STACKS];
+}
+
+/*
+ * What no look knew explains growth before what a look saw untouched does. Half as much again for malloc's own words, and what recording
+ * remembers of each block.
+ */
 static uint64_t
 without_what_was_allocated(const struct model_process *process, uint64_t bytes)
 {
-	uint64_t allocated_bytes = amount_less(process->live_bytes,
-	                                       model_last_beat(process)->live_bytes + process->untouched_bytes);
+	uint64_t known_bytes = amount_lesser(model_last_beat(process)->live_bytes,
+	                                     amount_less(process->resident->resident_bytes, beside_bytes(process)));
+	uint64_t allocated_bytes = amount_less(amount_less(process->live_bytes, process->untouched_bytes), known_bytes);
 
 	return amount_less(bytes, allocated_bytes + allocated_bytes / 2);
 }
@@ -161,15 +174,13 @@ touch(struct model *model, struct model_process *process, uint64_t bytes, bool i
 static uint64_t
 most_at_lines(const struct model_process *process, uint64_t logged_bytes)
 {
-	const uint64_t *parts = process->resident->part_bytes;
-	uint64_t own_bytes = parts[KMEM_RESIDENT_OWN];
-	uint64_t beside_bytes = own_bytes + parts[KMEM_RESIDENT_PROGRAM] + parts[KMEM_RESIDENT_STACKS];
 	uint64_t limit_bytes = limit_of(process);
-	uint64_t most = limit_bytes != 0 ? amount_less(limit_bytes, own_bytes) : UINT64_MAX;
+	uint64_t most = limit_bytes != 0 ? amount_less(limit_bytes, process->resident->part_bytes[KMEM_RESIDENT_OWN])
+	                                 : UINT64_MAX;
 
 	if (process->launcher != NULL && process->launcher->max_resident_bytes != 0)
-		most = amount_lesser(most, amount_less(process->launcher->max_resident_bytes, beside_bytes));
-	return logged_bytes != 0 ? amount_lesser(most, amount_less(logged_bytes, beside_bytes)) : most;
+		most = amount_lesser(most, amount_less(process->launcher->max_resident_bytes, beside_bytes(process)));
+	return logged_bytes != 0 ? amount_lesser(most, amount_less(logged_bytes, beside_bytes(process))) : most;
 }
 
 /* Of what a line took after the last look, the part that is untouched if it went on as before; what that look did not know may be. */

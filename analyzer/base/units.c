@@ -66,6 +66,14 @@ units_count(uint64_t count, char text[UNITS_TEXT_BYTES])
 }
 
 const char *
+units_count_of(uint64_t count, bool is_estimated, char text[UNITS_TEXT_BYTES])
+{
+	(void)snprintf(text, UNITS_TEXT_BYTES, "%s%s", is_estimated ? "≈" : "",
+	               UNITS_COUNT(is_estimated ? units_rounded(count, 3) : count));
+	return text;
+}
+
+const char *
 units_share(uint32_t ppm, char text[UNITS_TEXT_BYTES])
 {
 	if (ppm > 0 && ppm < 500)

@@ -7,6 +7,7 @@
 #ifndef UNITS_H
 #define UNITS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define UNITS_TEXT_BYTES 32
@@ -29,6 +30,9 @@ const char *units_bytes_in(struct units_column column, uint64_t bytes, char text
 /* "0", "9,999", "12,345,678": exact. */
 const char *units_count(uint64_t count, char text[UNITS_TEXT_BYTES]);
 
+/* Of an estimate "≈4,190,000". */
+const char *units_count_of(uint64_t count, bool is_estimated, char text[UNITS_TEXT_BYTES]);
+
 /* digits: 2 or 3, of which 12,345,678 is 12,300,000. For what is known no better. */
 uint64_t units_rounded(uint64_t count, unsigned digits);
 
@@ -42,6 +46,7 @@ const char *units_share(uint32_t ppm, char text[UNITS_TEXT_BYTES]);
 #define UNITS_BYTES(bytes) units_bytes(bytes, UNITS_ROOM)
 #define UNITS_BYTES_IN(column, bytes) units_bytes_in(column, bytes, UNITS_ROOM)
 #define UNITS_COUNT(count) units_count(count, UNITS_ROOM)
+#define UNITS_COUNT_OF(count, is_estimated) units_count_of(count, is_estimated, UNITS_ROOM)
 #define UNITS_SHARE(ppm) units_share(ppm, UNITS_ROOM)
 
 #endif

@@ -51,6 +51,7 @@ struct capture {
 	int64_t *released_bytes;
 	uint64_t after_exit_bytes; // what was allocated since then in all, about
 	size_t damage_count;       // lines kept
+	size_t under_way_count;    // of these, where a request that was in progress at the end explains it
 	char **damages;
 	uint64_t damages_unsaid; // further ones
 };

@@ -244,10 +244,16 @@ capture_cross_check(struct capture *capture)
 	for (size_t i = 0; i < capture_site_count(capture); i++)
 		add_site(capture, i, sums);
 	add_peaks(capture, sums);
+
+	size_t told_count = capture->damage_count + (sums->unfit_count != 0);
+	size_t most_count = capture->was_closed ? 0 : sums->slot_count * RECORDS_PER_REQUEST;
+
 	tell_sites(capture, sums);
 	/* Where an event was lost, the domain may have seen it and no site. */
 	for (unsigned i = 0; i < KMEM_DOMAINS_MAX && COPY_OF(capture->header->losses[KMEM_LOST_EVENTS]) == 0; i++)
 		tell_domain(capture, i, &sums->domains[i], (sums->slot_count + UINT64_C(1)) * CAPTURE_CROSS_CHECK_BYTES);
+	if (sums->torn_count <= most_count && capture->damage_count - told_count <= most_count)
+		capture->under_way_count = capture->damage_count - told_count;
 	tell_clock(capture);
 	tell_generations(capture);
 	if (COPY_OF(capture->header->losses[KMEM_LOST_EVENTS]) == 0)

@@ -361,6 +361,7 @@ struct model {
 	struct model_failed *failed; // the last of each process, oldest first
 	size_t damage_count;
 	size_t capture_damage_count; // of them, the first ones: about captures, not about program files that are gone
+	size_t under_way_count;      // of these, where a request that was in progress at the end of its process explains it
 	size_t damaged_places;       // about captures, those without a line included
 	uint64_t unlisted_bytes;     // live in domains, of no site that is left; in salvage
 	const char *const *damages;  // one line each: a capture or section that could not be read whole

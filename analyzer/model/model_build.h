@@ -97,6 +97,7 @@ struct build {
 
 	size_t damage_count;
 	uint64_t damages_unsaid; // further places, of which no line tells
+	size_t under_way_count;  // as in struct capture
 	size_t damage_room;
 	const char **damages;
 };

@@ -47,6 +47,7 @@ take_damages(struct build *build, const struct capture *capture)
 {
 	char more[128];
 
+	build->under_way_count += capture->under_way_count;
 	build->damages_unsaid += capture->damages_unsaid - (capture->damages_unsaid != 0); // less the line that says so
 
 	for (size_t i = 0; i < capture->damage_count; i++)
@@ -262,6 +263,7 @@ finish(struct build *build, size_t session_count)
 	if (build->options->is_salvage && build->damage_count != 0)
 		tell_unlisted(build, model);
 	model->capture_damage_count = build->damage_count;
+	model->under_way_count = build->under_way_count;
 	model->damaged_places = build->damage_count + build->damages_unsaid;
 	for (size_t i = 0; i < notice_count; i++)
 		model_damage(build, notices[i]);

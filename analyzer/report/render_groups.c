@@ -182,9 +182,8 @@ put_figures(const struct view *view, const struct figures *held, const struct fi
 		const struct column *column = &view->columns[i];
 		uint64_t value = *(const uint64_t *)((const char *)held + column->of);
 
-		(void)snprintf(text, sizeof(text), "%s%s", held->is_estimated ? "≈" : "",
-		               column->is_count ? UNITS_COUNT(held->is_estimated ? units_rounded(value, 3) : value)
-		                                : UNITS_BYTES(value));
+		(void)snprintf(text, sizeof(text), "%s%s", held->is_estimated && !column->is_count ? "≈" : "",
+		               column->is_count ? UNITS_COUNT_OF(value, held->is_estimated) : UNITS_BYTES(value));
 		(void)fprintf(stream, "%s%*s", i == 0 ? "" : " ", // wide ones do not run into each other
 		              column->width - (i != 0) + (held->is_estimated ? (int)strlen("≈") - 1 : 0), text);
 		if (i == 0)

@@ -112,8 +112,10 @@ put_swept(const struct report_line *line, FILE *stream)
 	bool is_at_peak = line->of.peak_bytes >= seen_bytes && line->of.peak_bytes - seen_bytes <= seen_bytes / SAME_PART;
 
 	if (seen_bytes != 0)
-		(void)fprintf(stream, "%20sit grew until the peak (%s), then was released, and the program ended\n", "",
-		              UNITS_BYTES(is_at_peak ? line->of.peak_bytes : seen_bytes));
+		(void)fprintf(stream,
+		              is_at_peak ? "%20sit grew until the peak (%s), then was released, and the program ended\n"
+		                         : "%20s%s of it grew until the peak, then was released, and the program ended\n",
+		              "", UNITS_BYTES(is_at_peak ? line->of.peak_bytes : seen_bytes));
 }
 
 /* Since when, how, and which part that is of all that its process has grown since. */
@@ -174,14 +176,16 @@ static void
 put_kept(const struct report_line *line, FILE *stream)
 {
 	const struct report_kept *kept = &line->kept;
+	bool is_estimated = is_sampled(line);
 
 	if (!kept->through.is_known)
 		return;
-	(void)fprintf(stream, "%20sstill held: %s of %s blocks allocated through %s\n", "", UNITS_COUNT(kept->live_count),
-	              UNITS_COUNT(kept->allocated_count), report_place_text(&kept->through, PLACE_ROOM));
+	(void)fprintf(stream, "%20sstill held: %s of %s blocks allocated through %s\n", "",
+	              UNITS_COUNT_OF(kept->live_count, is_estimated), UNITS_COUNT_OF(kept->allocated_count, is_estimated),
+	              report_place_text(&kept->through, PLACE_ROOM));
 	(void)fprintf(stream, "%20s            %s of %s allocated through other callers\n", "",
-	              kept->other_live_count == 0 ? "none" : UNITS_COUNT(kept->other_live_count),
-	              UNITS_COUNT(kept->other_allocated_count));
+	              kept->other_live_count == 0 ? "none" : UNITS_COUNT_OF(kept->other_live_count, is_estimated),
+	              UNITS_COUNT_OF(kept->other_allocated_count, is_estimated));
 }
 
 /* The lines that release some of its blocks: the cure may be there, or where somebody forgets to do the same. */

@@ -254,7 +254,8 @@ ADVICE_TEST(is_elsewhere_the_story,
                 (facts->top_live.site_count == 0 || rank_is_elsewhere(facts->model, facts->top_live.largest) ||
                  (verdict->end == VERDICT_END_OK && !is_first_line_growing(facts, verdict))))
 ADVICE_TEST(is_unrecorded, verdict->end == VERDICT_END_OK && model_unrecorded_bytes(facts->model) != 0)
-ADVICE_TEST(is_damaged, verdict->end == VERDICT_END_OK && facts->model->capture_damage_count != 0)
+ADVICE_TEST(is_damaged,
+            verdict->end == VERDICT_END_OK && facts->model->capture_damage_count > facts->model->under_way_count)
 
 static void
 say_more_stacks(const struct verdict_facts *facts, struct verdict *verdict)
@@ -372,7 +373,9 @@ is_well_but_collected(const struct verdict_facts *facts, const struct verdict *v
 
 ADVICE_TEST(is_well, verdict->end == VERDICT_END_OK)
 ADVICE_TEST(is_last_taker_known, verdict_was_memory_short(verdict->cause) && facts->last_taker.site_count != 0)
-ADVICE_TEST(are_imports_most, facts->import_bytes > verdict_told_live_bytes(facts) / 2)
+/* They were there all along: what was being filled when it was killed comes before them. */
+ADVICE_TEST(are_imports_most, facts->import_bytes > verdict_told_live_bytes(facts) / 2 &&
+                                  !verdict_tells_in_memory(facts->live_bytes, facts->live_process->filled_bytes))
 ADVICE_TEST(is_line_known, facts->top_live.site_count != 0)
 /* It holds most of what the process gained, and is too short to judge; or a look has found what holds it, whatever it is. */
 ADVICE_TEST(is_perhaps_kept, is_line_known(facts, verdict) && !verdict_is_backlog(facts) &&
@@ -488,7 +491,7 @@ static const struct advice rows[] = {
 	{ "hold-less-at-peak", is_well_but_collected,
 	  .text = "if that peak is too much, look at {peak}: it held most of it at once", .is_nothing = true },
 	{ "nothing", is_well_but_swept_a_little, // a longer run will have more of it
-	  .text = "no action is needed, unless longer runs must fit: {swept} grew until the peak ({swept bytes}), then was released, and the program ended",
+	  .text = "no action is needed, unless longer runs must fit: {swept} grew until the peak, then was released, and the program ended",
 	  .is_nothing = true },
 	{ "nothing", is_well,
 	  .text = "no action is needed; `kmemshim peak " VERDICT_CAPTURE "` shows which lines made the peak",
@@ -572,21 +575,18 @@ first_of(const struct advice *table, const struct verdict_facts *facts, const st
 	return NULL;
 }
 
-/* What a text may name in braces: a line or an amount of the facts. */
+/* What a text may name in braces: a line of the facts. */
 static const struct {
 	const char *name;
 	size_t offset;
-	bool is_amount;
 } places[] = {
-	{ "{line}", offsetof(struct verdict_facts, top_live), false },
-	{ "{last taker}", offsetof(struct verdict_facts, last_taker), false },
-	{ "{device line}", offsetof(struct verdict_facts, top_device), false },
-	{ "{pinned line}", offsetof(struct verdict_facts, top_pinned), false },
-	{ "{peak}", offsetof(struct verdict_facts, top_peak), false },
-	{ "{swept}", offsetof(struct verdict_facts, swept), false },
-	{ "{swept bytes}", offsetof(struct verdict_facts, swept.swept_bytes), true },
-	{ "{leaking}", offsetof(struct verdict_facts, most_leaking), false },
-	{ "{leaking bytes}", offsetof(struct verdict_facts, leaking_bytes), true },
+	{ "{line}", offsetof(struct verdict_facts, top_live) },
+	{ "{last taker}", offsetof(struct verdict_facts, last_taker) },
+	{ "{device line}", offsetof(struct verdict_facts, top_device) },
+	{ "{pinned line}", offsetof(struct verdict_facts, top_pinned) },
+	{ "{peak}", offsetof(struct verdict_facts, top_peak) },
+	{ "{swept}", offsetof(struct verdict_facts, swept) },
+	{ "{leaking}", offsetof(struct verdict_facts, most_leaking) },
 };
 
 static const struct rank_line *
@@ -607,13 +607,12 @@ say_advice(const struct verdict_facts *facts, const char *text, struct verdict *
 		if (*text == '\0')
 			return;
 		EACH (place, places, COUNT_OF(places)) {
-			if (text_starts(text, place->name) && place->is_amount)
-				say_next(verdict, "%s",
-				         UNITS_BYTES(*(const uint64_t *)(const void *)((const char *)facts + place->offset)));
-			else if (text_starts(text, place->name))
+			if (text_starts(text, place->name))
 				say_next(verdict, "%s", verdict_line_text(line_at(facts, place->offset), PLACE_ROOM));
 		}
-		if (strncmp(text, "{device}", 8) == 0)
+		if (text_starts(text, "{leaking bytes}"))
+			say_next(verdict, "%s", UNITS_BYTES(facts->leaking_bytes));
+		else if (strncmp(text, "{device}", 8) == 0)
 			say_next(verdict, "%s", refusing_device(facts));
 		else if (strncmp(text, "{domain}", 8) == 0)
 			say_next(verdict, "%s", facts->asked.name);

@@ -211,8 +211,8 @@ say_forgetful(const struct verdict_facts *facts, const struct rank_line *line, s
 		return false;
 	say_next(verdict,
 	         "look at %s: %s of %s blocks that %s allocated for it stay, and those of other callers are released",
-	         verdict_frame_text(kept->through, PLACE_ROOM), UNITS_COUNT(kept->count),
-	         UNITS_COUNT(kept->allocated_count), verdict_line_text(line, PLACE_ROOM));
+	         verdict_frame_text(kept->through, PLACE_ROOM), UNITS_COUNT_OF(kept->count, line->sample_bytes != 0),
+	         UNITS_COUNT_OF(kept->allocated_count, line->sample_bytes != 0), verdict_line_text(line, PLACE_ROOM));
 	if (kept->released_at != NULL)
 		say_next(verdict, ", most at %s", verdict_frame_text(kept->released_at, PLACE_ROOM));
 	return true;

@@ -303,6 +303,9 @@ void verdict_find_untouched(struct verdict_facts *facts, const struct ranked *li
 bool verdict_tells_in_memory(uint64_t in_memory_bytes, uint64_t untouched_bytes);
 /* Is so much of it untouched that sentences give two figures: live, and in memory? Then shares are of the latter. */
 bool verdict_is_in_memory_told(const struct verdict_facts *facts);
+bool verdict_is_peak_told_in_memory(const struct verdict_facts *facts); // the same of the peak
+/* Of the peak, as it is told: unless what was in memory is told apart, with what was not. */
+uint64_t verdict_peak_told_bytes(const struct verdict_facts *facts, uint64_t in_memory_bytes, uint64_t untouched_bytes);
 uint64_t verdict_told_live_bytes(const struct verdict_facts *facts); // what shares are of
 /* Of the processes so marked. */
 void verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_t end_ns);

@@ -274,7 +274,8 @@ sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const 
 	struct verdict_line_sum sum = { 0, false };
 
 	EACH (line, ranked->lines, ranked->line_count) {
-		uint64_t bytes = is_peak ? line->peak_bytes : line->live_bytes;
+		uint64_t bytes = is_peak ? verdict_peak_told_bytes(facts, line->peak_bytes, line->untouched_bytes)
+		                         : line->live_bytes;
 
 		if (line->where != top->where || line->is_import || bytes == 0 ||
 		    line->largest->where_relation != top->largest->where_relation ||
@@ -598,12 +599,15 @@ uint64_t
 verdict_left_by_imports(const struct verdict_facts *facts, const struct model_domain *domain, bool is_peak)
 {
 	const struct model *model = facts->model;
+	uint64_t whole_bytes = is_peak ? domain->peak_bytes : domain->live_bytes;
+	uint64_t in_memory_bytes = verdict_less_untouched(facts, whole_bytes, domain->untouched_bytes);
+	bool is_told_apart = verdict_tells_in_memory(in_memory_bytes, whole_bytes - in_memory_bytes);
 	uint64_t bytes = 0;
 
 	EACH (site, model->sites, model->site_count) {
 		if (&model->domains[site->domain] == domain && site->leak == MODEL_LEAK_IMPORT && !rank_is_start_up(site))
 			bytes += verdict_less_untouched(facts, is_peak ? site->peak_bytes : site->live_bytes,
-			                                site->untouched_bytes);
+			                                is_told_apart ? site->untouched_bytes : 0);
 	}
 	return bytes;
 }

@@ -106,6 +106,18 @@ verdict_find_untouched(struct verdict_facts *facts, const struct ranked *live)
 }
 
 bool
+verdict_is_peak_told_in_memory(const struct verdict_facts *facts)
+{
+	return verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes);
+}
+
+uint64_t
+verdict_peak_told_bytes(const struct verdict_facts *facts, uint64_t in_memory_bytes, uint64_t untouched_bytes)
+{
+	return in_memory_bytes + (verdict_is_peak_told_in_memory(facts) || facts->refused != NULL ? 0 : untouched_bytes);
+}
+
+bool
 verdict_is_in_memory_told(const struct verdict_facts *facts)
 {
 	return verdict_tells_in_memory(facts->live_bytes, facts->untouched_bytes) || facts->untouched.site_count != 0;

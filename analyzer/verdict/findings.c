@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/items.h"
 
 #define WORTH_RELEASED_BYTES (UINT64_C(1) << 20)
@@ -319,6 +320,8 @@ static void
 find_peak_lines(struct verdict_facts *facts, bool is_line_next, struct verdict *verdict)
 {
 	const struct rank_line *top = &facts->top_peak;
+	uint64_t whole_bytes = verdict_peak_told_bytes(facts, facts->peak_bytes, facts->peak_untouched_bytes);
+	uint64_t top_bytes = verdict_peak_told_bytes(facts, top->peak_bytes, top->untouched_bytes);
 	uint64_t imports_bytes = 0;
 
 	/* Of one process its largest domain's, with what was asked for and not touched; of several all of the one that had the highest. */
@@ -336,12 +339,11 @@ find_peak_lines(struct verdict_facts *facts, bool is_line_next, struct verdict *
 		return;
 	}
 	if (top->site_count != 0) // parts are exact, the total of several threads may be a little behind
-		add(verdict, FINDING_PEAK_LINE, top->peak_bytes < facts->peak_bytes ? top->peak_bytes : facts->peak_bytes,
-		    facts->peak_bytes, top);
+		add(verdict, FINDING_PEAK_LINE, amount_lesser(top_bytes, whole_bytes), whole_bytes, top);
 	if (facts->model->process_count == 1 && facts->peak_domain != NULL)
 		imports_bytes = verdict_left_by_imports(facts, facts->peak_domain, true);
-	if (imports_bytes > top->peak_bytes)
-		add(verdict, FINDING_PEAK_IMPORTS, imports_bytes, facts->peak_bytes, NULL);
+	if (imports_bytes > top_bytes)
+		add(verdict, FINDING_PEAK_IMPORTS, imports_bytes, whole_bytes, NULL);
 }
 
 static void
@@ -554,7 +556,7 @@ find_gaps(struct verdict_facts *facts, struct verdict *verdict)
 	uint64_t unrecorded_bytes = model_unrecorded_bytes(facts->model);
 	uint64_t elsewhere_bytes = rank_elsewhere_worth_bytes(facts->model);
 
-	if (facts->model->capture_damage_count != 0)
+	if (facts->model->capture_damage_count > facts->model->under_way_count)
 		add(verdict, FINDING_DAMAGE, 0, 0, NULL);
 	if (facts->model->unlisted_bytes != 0)
 		add(verdict, FINDING_UNLISTED, facts->model->unlisted_bytes, 0, NULL);

@@ -232,6 +232,6 @@ PHRASE(RELEASED_AT_EXIT)
 	say_finding(finding,
 	            finding->is_told
 	                ? " Exit handlers or destructors released {bytes} of it."
-	                : " {bytes} of {where} was held until then, and released by exit handlers or destructors.",
+	                : " {bytes} of {where} was held until the end, and released by exit handlers or destructors.",
 	            verdict);
 }

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/amount.h"
 #include "base/units.h"
 #include "verdict/words.h"
 
@@ -34,13 +35,14 @@ say_files(const struct rank_line *line, struct verdict *verdict)
 	say(verdict, " Most of the files were mapped at %s.", verdict_line_text(line, PLACE_ROOM));
 }
 
-/* Not one line, one function, or what accumulates. Of a program that is well nothing is to be explained. */
+/* Not the lines that are named, one function, or what accumulates. Of a program that is well nothing is to be explained. */
 static bool
 is_explained_by_none(const struct verdict_facts *facts)
 {
+	uint64_t first_bytes = amount_greater(facts->top_live.live_bytes, facts->top_live_sum.bytes);
+
 	return facts->end != VERDICT_END_OK && facts->top_live.site_count != 0 &&
-	       !verdict_holds_a_third(facts, facts->top_live.live_bytes + facts->import_bytes) &&
-	       !verdict_holds_a_third(facts, facts->top_live_sum.bytes) &&
+	       !verdict_holds_a_third(facts, first_bytes + facts->next_live.live_bytes + facts->import_bytes) &&
 	       !verdict_holds_a_third(facts, facts->leaking_bytes);
 }
 
@@ -185,20 +187,13 @@ PHRASE(LIVE)
 
 PHRASE(UNTOUCHED)
 {
-	const struct model_process *process = facts->live_process;
+	const char *filled = filled_words(facts);
 
-	if (filled_words(facts)[0] != '\0') {
-		say_finding(finding,
-		            process->is_filling_known ? " Of the {whole} that {where} asked for, about {rest} was in memory."
-		                                      : " Of the {whole} that {where} asked for, at most {rest} was in memory.",
-		            verdict);
-		return;
-	}
-	say_finding(finding,
-	            facts->end == VERDICT_END_RUNNING ? " Of the {whole} that {where} asked for, only {rest} is in memory."
-	            : is_end_sampled(facts)           ? " Of the {whole} that {where} asked for, only {rest} was in memory."
-	                                    : " Of the {whole} that {where} asked for, only {rest} was in memory then.",
-	            verdict);
+	say_finding(finding, " Of the {whole} that {where} asked for, ", verdict);
+	say(verdict, "%s", filled[0] != '\0' ? filled : "only ");
+	say_finding(finding, "{rest}", verdict);
+	say(verdict, " %s in memory%s.", facts->end == VERDICT_END_RUNNING ? "is" : "was",
+	    filled[0] != '\0' || is_end_sampled(facts) ? "" : " then");
 }
 
 PHRASE_TEXT(SHARED_LINE, " {bytes} of its shared memory ({share}) was allocated at {where}.")
@@ -240,7 +235,7 @@ is_untouched_told(const struct verdict_facts *facts)
 	uint64_t most_bytes = verdict_most_resident_of(facts->process);
 
 	return facts->model->process_count == 1 && facts->peak_domain != NULL && most_bytes != 0 &&
-	       facts->peak_bytes > most_bytes && verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes);
+	       facts->peak_bytes > most_bytes && verdict_is_peak_told_in_memory(facts);
 }
 
 /* All of it first, and then the kind of memory that took most, of which its lines are told next. */
@@ -249,7 +244,7 @@ say_own_peak(const struct verdict_facts *facts, uint64_t bytes, struct verdict *
 {
 	const struct model_domain *domain = facts->peak_domain;
 	uint64_t whole_bytes = facts->model->process_count == 1 ? verdict_most_resident_of(facts->process) : 0;
-	bool is_touched = !verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes);
+	bool is_touched = !verdict_is_peak_told_in_memory(facts);
 	char peak[UNITS_TEXT_BYTES];
 	char name[PLACE_TEXT_BYTES];
 
@@ -327,7 +322,7 @@ PHRASE(LITTLE_ROOM)
 	            verdict);
 }
 
-PHRASE_TEXT(PEAK_IMPORTS, " {bytes} of that ({share}) was left by imports.")
+PHRASE_TEXT(PEAK_IMPORTS, " {bytes} of the {whole} ({share}) was left by imports.")
 
 /* ---- what the figures leave out ---- */
 
@@ -368,21 +363,16 @@ PHRASE(FORECAST)
 {
 	const struct verdict_forecast *forecast = &facts->forecast;
 	bool is_running = facts->end == VERDICT_END_RUNNING;
-	uint64_t hours = forecast->minutes / 60;
 
-	say(verdict, " At %s rate (%s a minute) the limit of %s ", is_running ? "this" : "that",
-	    UNITS_BYTES(forecast->bytes_per_minute), UNITS_BYTES(forecast->limit_bytes));
+	say(verdict, " At %s rate (%s a minute) the limit of %s %s reached ", is_running ? "this" : "that",
+	    UNITS_BYTES(forecast->bytes_per_minute), UNITS_BYTES(forecast->limit_bytes),
+	    is_running ? "is" : "would have been");
 	if (forecast->minutes < 2)
-		say(verdict, is_running ? "is reached within two minutes" : "would have been reached within two minutes");
+		say(verdict, "within two minutes");
 	else if (forecast->minutes < 120)
-		say(verdict,
-		    is_running ? "is reached in about %" PRIu64 " minutes"
-		               : "would have been reached in about %" PRIu64 " minutes",
-		    forecast->minutes);
+		say(verdict, "in about %" PRIu64 " minutes", forecast->minutes);
 	else
-		say(verdict,
-		    is_running ? "is reached in about %" PRIu64 " hours" : "would have been reached in about %" PRIu64 " hours",
-		    hours);
+		say(verdict, "in about %" PRIu64 " hours", forecast->minutes / 60);
 	if (forecast->steps != 0)
 		say(verdict, ", after about %s more %s", UNITS_COUNT(units_rounded(forecast->steps, 2)),
 		    forecast->steps_source == KMEM_STEPS_LOOP ? "rounds" : "steps");

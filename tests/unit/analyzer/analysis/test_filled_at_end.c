@@ -189,6 +189,25 @@ what_no_look_knew_was_in_memory_as_far_as_there_was_room(void **state)
 	assert_true(hand.process.is_filling_known);
 }
 
+/* An import mapped memory that it never uses; a block that no look knew was filled at the end. */
+static void
+what_was_untouched_all_along_is_not_what_was_filled(void **state)
+{
+	struct model_site *mapped = hand_model_site(&hand, MMAP, 8, 64 * MIB);
+
+	(void)state;
+	mapped->process_count = 1;
+	mapped->large_bytes = mapped->untouched_bytes = hand.domains[MMAP].untouched_bytes = 64 * MIB;
+	hand.process.untouched_bytes = 64 * MIB;
+	hand.sites[0].untouched_bytes = hand.domains[HEAP].untouched_bytes = 0; // not known
+	hand.process.live_bytes = GIB + 64 * MIB;
+	hand.heartbeat.live_bytes = GIB + 64 * MIB; // before a page of it was touched
+	filled_at_end_settle(&hand.model, &this_boot);
+	assert_int_equal(mapped->untouched_bytes, 64 * MIB);
+	assert_int_equal(GIB - hand.sites[0].untouched_bytes, LIMIT - MIB);
+	assert_int_equal(hand.process.filled_bytes, LIMIT - MIB);
+}
+
 /* A worker wrote it, and this one has not looked into it yet. */
 static void
 what_is_shared_may_be_in_memory_all_the_same(void **state)
@@ -329,6 +348,7 @@ main(void)
 		cmocka_unit_test_setup(what_was_new_at_the_last_look_is_not_known_to_be_untouched, make),
 		cmocka_unit_test_setup(more_than_there_ever_was_is_not_in_memory, make),
 		cmocka_unit_test_setup(what_no_look_knew_was_in_memory_as_far_as_there_was_room, make),
+		cmocka_unit_test_setup(what_was_untouched_all_along_is_not_what_was_filled, make),
 		cmocka_unit_test_setup(what_is_shared_may_be_in_memory_all_the_same, make),
 		cmocka_unit_test_setup(what_is_beside_the_lines_takes_room_too, make),
 		cmocka_unit_test_setup(what_the_launcher_saw_was_touched, make),

@@ -195,10 +195,45 @@ what_holds_a_line_is_said_of_memory_that_was_looked_at(void **state)
 	}
 }
 
+/* Of small objects a sample is known: neither figure is exact. */
+static void
+how_many_blocks_a_caller_keeps_is_as_exact_as_it_is_known(void **state)
+{
+	static const char *const says[] = { ": 4,190,506 of 4,190,506 blocks that ",
+		                                ": ≈4,190,000 of ≈4,190,000 blocks that " };
+
+	(void)state;
+	for (unsigned is_sample = 0; is_sample < 2; is_sample++) {
+		struct verdict verdict;
+
+		hand_model_make(&hand);
+		if (is_sample != 0)
+			hand_model_domain(&hand.domains[HEAP], "python/object");
+		hand.model.sample_bytes = is_sample * KIB;
+		for (unsigned i = 0; i < 2; i++) {
+			struct model_site *site = hand_model_site(&hand, HEAP, 41, i == 0 ? 200 * MIB : 0);
+
+			hand_model_generations(site, 12, 12, 3, 3);
+			site->live_count = i == 0 ? 4190506 : 0;
+			site->allocated_count = i == 0 ? 4190506 : 50000;
+			site->allocated_bytes = i == 0 ? 200 * MIB : 3 * MIB;
+		}
+		hand.stacks[1][2] = &hand.frames[0][2];
+		hand.sites[1].where = hand.sites[0].where;
+		hand.process.live_bytes = 200 * MIB;
+		hand_model_waited(&hand, SIGKILL);
+		hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 1, 1 };
+		hand_model_decide(&hand, &verdict);
+		if (strstr(verdict.next, says[is_sample]) == NULL)
+			fail_msg("%s", verdict.next);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(how_many_blocks_a_caller_keeps_is_as_exact_as_it_is_known),
 		cmocka_unit_test(who_may_raise_something_is_told_what),
 		cmocka_unit_test(what_grows_in_a_program_that_runs_is_to_be_looked_into_now),
 		cmocka_unit_test(what_grows_beside_a_larger_line_is_to_be_looked_into),

@@ -100,6 +100,23 @@ what_imports_asked_for_and_never_touched_is_not_told(void **state)
 	SAYS(" 134 MiB was live in all, 39.0 MiB of it in memory.");
 }
 
+/* Imports hold the most, and have held it all along: what was being filled when the kernel killed it is what to act on. */
+static void
+imports_are_not_blamed_for_a_block_that_was_being_filled(void **state)
+{
+	(void)state;
+	for (unsigned is_filled = 0; is_filled < 2; is_filled++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 6, 200 * MIB);
+		hand_model_site(&hand, HEAP, 1, 300 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
+		hand.process.filled_bytes = is_filled * 180 * MIB;
+		looked(300 * MIB, 0, 40 * MIB);
+		kill_it(500 * MIB, 340 * MIB);
+		hand_model_decide(&hand, &verdict);
+		assert_advised(&verdict, is_filled ? "hold-less" : "import-less");
+	}
+}
+
 /* A limit of addresses counts what was asked for. */
 static void
 a_request_that_was_refused_is_told_by_what_was_asked_for(void **state)
@@ -246,14 +263,14 @@ a_line_is_not_named_alone_where_files_in_memory_held_more(void **state)
 	assert_advised(&verdict, "remove-files-in-memory");
 }
 
-/* Many lines of one cause, a program that is well, and much that imports left. */
+/* Many lines of one cause, a program that is well, much that imports left, and two lines that are named. */
 static void
 what_is_explained_needs_no_such_word(void **state)
 {
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < 5; i++) {
 		hand_model_make(&hand);
 		for (unsigned line = 1; line <= 4; line++) {
-			struct model_site *site = hand_model_site(&hand, HEAP, 10 * line, 50 * MIB);
+			struct model_site *site = hand_model_site(&hand, HEAP, 10 * line, (i == 4 ? 50 : 45) * MIB);
 
 			if (i == 1)
 				hand_model_generations(site, 60, 60, 15, 15);
@@ -853,6 +870,31 @@ what_was_touched_at_the_peak_is_no_more_than_was_in_memory(void **state)
 	assert_advised(&verdict, "nothing"); // nobody knows how much of the line's was in memory
 }
 
+/* A little that was not touched is told of nothing: neither of the whole nor of a part. What is told after another figure names its own. */
+static void
+parts_of_a_peak_are_of_the_whole_that_is_told(void **state)
+{
+	const unsigned domains[] = { HEAP, HEAP, MMAP };
+	const uint32_t lines[] = { 20, 1, 20 };
+	const uint64_t bytes[] = { 91, 113, 20 };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(bytes); i++)
+		(void)hand_model_site(&hand, domains[i], lines[i], bytes[i] * MIB);
+	hand.sites[2].where = hand.stacks[2][2] = hand.sites[0].where;
+	hand.sites[1].stack_flags = KMEM_STACK_IMPORT_CUT;
+	hand.sites[0].released_bytes = 90 * MIB;
+	untouched(&hand.sites[0], 6 * MIB);
+	untouched(&hand.sites[1], 2 * MIB);
+	hand_model_exited(&hand, 0);
+	hand.launcher.max_resident_bytes = 749 * MIB;
+	hand_model_decide(&hand, &verdict);
+	SAYS(
+		" It had at most 749 MiB in memory, up to 204 MiB of it in its heap. 91.0 MiB of that (45 %) was allocated at "
+		"train.py:20 epoch. In all kinds of memory that line held 111 MiB. 113 MiB of the 204 MiB (55 %) was left by imports.",
+		" 90.0 MiB of train.py:20 epoch was held until the end, and released by exit handlers or destructors.");
+}
+
 /* Where much of it was never touched, and where the peak is the sum of what was live at a heartbeat. */
 static void
 the_peak_has_the_same_bytes_in_text_and_finding(void **state)
@@ -919,6 +961,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_block_that_was_never_touched_is_not_blamed, make),
 		cmocka_unit_test_setup(what_imports_asked_for_and_never_touched_is_not_told, make),
+		cmocka_unit_test_setup(imports_are_not_blamed_for_a_block_that_was_being_filled, make),
 		cmocka_unit_test_setup(a_request_that_was_refused_is_told_by_what_was_asked_for, make),
 		cmocka_unit_test_setup(a_line_of_which_a_part_is_there_counts_with_that_part, make),
 		cmocka_unit_test_setup(no_line_is_named_before_it_was_said_where_the_rest_is, make),
@@ -947,6 +990,7 @@ main(void)
 		cmocka_unit_test_setup(a_librarys_own_allocator_is_said_to_have_grown, make),
 		cmocka_unit_test_setup(a_heap_of_another_language_is_said_to_have_grown, make),
 		cmocka_unit_test_setup(a_heap_that_is_hidden_is_told, make),
+		cmocka_unit_test_setup(parts_of_a_peak_are_of_the_whole_that_is_told, make),
 		cmocka_unit_test_setup(the_peak_has_the_same_bytes_in_text_and_finding, make),
 		cmocka_unit_test_setup(what_was_touched_at_the_peak_is_no_more_than_was_in_memory, make),
 		cmocka_unit_test_setup(names_of_advice_are_those_of_what_is_said, make),
