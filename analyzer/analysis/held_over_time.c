@@ -26,7 +26,6 @@
 #define FLOOR_BYTES 65536             // the same as for leaks
 #define FALL_PART 8                   // this part of the peak may be released before it: more is a queue, or a sawtooth
 #define LEFT_PART 4                   // this part of the peak may be left at the end
-#define BURST_PART 8                  // what half of it came in this part of the time is loaded at once
 #define AFTER_PART 8                  // this part of what was allocated until the peak may be allocated after it
 #define RELEASED_BLOCKS_MIN 64        // that are alive: fewer are a buffer that grew
 #define RELEASED_PART 4               // for so many that are alive one was released
@@ -283,19 +282,6 @@ struct held_line {
 	bool is_storage;     // that grows
 };
 
-/* One call may allocate more than all before it: then it rises evenly with what is allocated, and not with time. */
-static bool
-is_burst(const struct model_process *process, const uint64_t *held, size_t first, size_t peak)
-{
-	const struct model_point *points = process->points;
-	size_t half = first;
-
-	while (held[half] < held[peak] / 2)
-		half++;
-	return points[peak].monotonic_ns - points[half].monotonic_ns <
-	       (points[peak].monotonic_ns - points[first].monotonic_ns) / BURST_PART;
-}
-
 static struct held_line
 held_line_of(const struct model_process *process, const struct entry *entries, size_t count, const uint64_t *held)
 {
@@ -315,8 +301,7 @@ held_line_of(const struct model_process *process, const struct entry *entries, s
 	line.peak_bytes = held[peak];
 	line.span_bytes = until > begin ? until - begin : 0;
 	if (peak - first + 1 < POINTS_MIN || held[peak] < FLOOR_BYTES || since > line.span_bytes / AFTER_PART ||
-	    largest_fall(held, peak) > held[peak] / FALL_PART || !rises_evenly(process, held, (double)begin, peak) ||
-	    is_burst(process, held, first, peak))
+	    largest_fall(held, peak) > held[peak] / FALL_PART || !rises_evenly(process, held, (double)begin, peak))
 		return line;
 	if (held[last] <= held[peak] / LEFT_PART)
 		line.growth = process->state == KMEM_STATE_CLEAN_EXIT ? GROWTH_SWEPT : GROWTH_NONE;

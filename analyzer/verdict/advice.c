@@ -60,6 +60,19 @@ ADVICE_TEST(is_full_of_files, facts->memory.memory_files_bytes > facts->memory.o
                                   is_container_full_of(facts, facts->memory.memory_files_bytes))
 ADVICE_TEST(is_full_of_others,
             facts->memory.others_bytes != 0 && is_container_full_of(facts, facts->memory.others_bytes))
+ADVICE_TEST(is_full_of_unknown, is_container_full_of(facts, facts->memory.unknown_bytes))
+ADVICE_TEST(is_full_of_stacks, facts->memory.starter != NULL && is_container_full_of(facts, facts->memory.stacks_bytes))
+
+static void
+say_end_threads(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct model_site *starter = facts->memory.starter;
+
+	say_next(
+		verdict,
+		"start fewer threads at once at %s, or join or detach those that have ended: the stacks of %s that it started are kept until then",
+		verdict_frame_text(starter->where, PLACE_ROOM), UNITS_COUNT(starter->live_count));
+}
 
 /* ---- freed memory ---- */
 
@@ -457,6 +470,10 @@ static const struct advice rows[] = {
 	{ "hold-less-in-children", is_child_killed, .say = say_children_hold_less },
 	{ "release-blocks", is_request_held, .say = say_holder_or_raise },
 	{ "hold-less-before", is_request_small, .say = say_hold_less_before },
+	{ "end-threads", is_full_of_stacks, .say = say_end_threads },
+	{ "see-container-and-files", is_full_of_unknown,
+	  .text = "see what else has memory in this container: `ps -eo pid,rss,args --sort -rss` inside it shows processes, `df -h -t tmpfs` files "
+	          "that lie in memory (shared memory that nobody unlinked)" },
 	{ "see-container", is_full_of_others,
 	  .text = "see what else runs in this container: `ps -eo pid,rss,args --sort -rss` inside it shows what each process has in memory" },
 	{ "release-next-blocks", is_next_line_growing, .kept_line = offsetof(struct verdict_facts, next_live) },

@@ -91,7 +91,10 @@ struct verdict_memory {
 	bool is_of_container;                         // bytes is what the container had in use
 	uint64_t memory_files_bytes;                  // of these: files that lie in memory alone
 	uint64_t others_bytes;                        // of these, other processes'; 0 = none, or not told from files
-	struct verdict_freed freed;                   // of the process where that is most
+	uint64_t unknown_bytes;           // of these, other processes' or files', which came after the last look
+	uint64_t stacks_bytes;            // of threads
+	const struct model_site *starter; // what each thread has from the place that started most; NULL = not known
+	struct verdict_freed freed;       // of the process where that is most
 };
 
 /* Where one domain is asked about. */

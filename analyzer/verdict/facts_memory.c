@@ -25,6 +25,7 @@
 #define WORTH_BYTES (UINT64_C(64) << 20) // in memory; less is the program and its libraries
 #define UNTOUCHED_BYTES (UINT64_C(16) << 20)
 #define UNTOUCHED_PART 8 // of what was asked for
+#define LATER_PART 4     // of what a container has: less may be the kernel's, which no look counts
 #define FREED_BYTES (UINT64_C(32) << 20)
 #define FREED_PART 4                     // of what was in memory
 #define MALLOC_WORDS_BYTES 24            // of a block, at most as a rule
@@ -560,9 +561,26 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 
 ORDER_OF(compare_parts, struct verdict_part, order_numbers(b->bytes, a->bytes) ?: strcmp(a->name, b->name))
 
-/* What the container had in use beyond the processes that are meant. Their pages of files are in what it had of files, once for all. */
+/* Where the most threads were started whose stacks are there: each has an area of its own, which the loader allocates with the stack. */
+static const struct model_site *
+find_starter(const struct model *model)
+{
+	const struct model_site *found = NULL;
+
+	EACH (site, model->sites, model->site_count) {
+		if (site->where != NULL && (found == NULL || site->live_count > found->live_count) &&
+		    ANY(frame, site->frames, site->frame_count, strcmp((*frame)->function, "_dl_allocate_tls") == 0))
+			found = site;
+	}
+	return found;
+}
+
+/*
+ * What the container had in use beyond the processes that are meant. Their pages of files are in what it had of files, once for all. What came
+ * after the look is of nobody knows whom.
+ */
 static void
-add_container(const struct model *model, uint64_t beyond_bytes, uint64_t parts[PARTS])
+add_container(const struct model *model, struct verdict_memory *memory, uint64_t beyond_bytes, uint64_t parts[PARTS])
 {
 	const struct model_process *newest = NULL;
 	uint64_t shared_bytes = 0;
@@ -583,7 +601,14 @@ add_container(const struct model *model, uint64_t beyond_bytes, uint64_t parts[P
 	beyond_bytes -= parts[PART_MEMORY_FILES];
 	parts[PART_CACHED] = amount_lesser(
 		beyond_bytes, amount_less(newest->container.cached_bytes, parts[PART_PROGRAM] + parts[PART_FILES]));
-	parts[PART_OTHERS] = beyond_bytes - parts[PART_CACHED];
+	const struct kmem_container *seen = &newest->container;
+	uint64_t later_bytes = amount_less(memory->bytes,
+	                                   seen->anonymous_bytes + seen->memory_files_bytes + seen->cached_bytes);
+
+	beyond_bytes -= parts[PART_CACHED];
+	if (later_bytes >= memory->bytes / LATER_PART)
+		parts[PART_UNKNOWN_OTHERS] = memory->unknown_bytes = amount_lesser(beyond_bytes, later_bytes);
+	parts[PART_OTHERS] = beyond_bytes - parts[PART_UNKNOWN_OTHERS];
 }
 
 void
@@ -620,12 +645,16 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 	memory->files_bytes = parts[PART_FILES];
 	/* Of whoever the kernel killed for the container's limit all that was charged there is the question. */
 	if (facts->cgroup_kills != 0 && facts->charged_bytes > memory->bytes && facts->limit_bytes != UINT64_MAX) {
-		add_container(facts->model, facts->charged_bytes - memory->bytes, parts);
+		uint64_t beyond_bytes = facts->charged_bytes - memory->bytes;
+
 		memory->bytes = facts->charged_bytes;
+		add_container(facts->model, memory, beyond_bytes, parts);
 		memory->is_of_container = true;
 		memory->memory_files_bytes = parts[PART_MEMORY_FILES];
 		memory->others_bytes = parts[PART_OTHERS];
 	}
+	memory->stacks_bytes = parts[PART_STACKS];
+	memory->starter = memory->stacks_bytes >= WORTH_BYTES ? find_starter(facts->model) : NULL;
 	for (unsigned i = 0; i < PARTS; i++) {
 		if (parts[i] != 0)
 			memory->parts[memory->part_count++] = (struct verdict_part){ part_names[i], i == PART_LINES, parts[i] };

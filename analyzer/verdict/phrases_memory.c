@@ -82,7 +82,10 @@ PHRASE(PARTS)
 	if (memory->age_ns >= OLD_NS && memory->later_bytes >= memory->sample_bytes / OLD_PART)
 		say(verdict, " That sample was taken %.1f s before the end, when %s was in memory.",
 		    (double)memory->age_ns / 1e9, units_bytes(memory->process_bytes - memory->later_bytes, bytes));
-	if (verdict_was_mostly_released(facts))
+	if (memory->starter != NULL && verdict_holds_a_third(facts, memory->stacks_bytes))
+		say(verdict, " %s of the threads whose stacks were there were started at %s.",
+		    UNITS_COUNT(memory->starter->live_count), verdict_frame_text(memory->starter->where, PLACE_ROOM));
+	else if (verdict_was_mostly_released(facts))
 		say(verdict, " Most of what lines held then was released afterwards.");
 	else if (!are_files_told && !is_builder_told && is_explained_by_none(facts))
 		say(verdict, " No line explains it: none holds a third of it.");

@@ -4,7 +4,6 @@
 #include "hand_model.h"
 
 #include "analysis/held_over_time.h"
-#include "base/items.h"
 #include "kmem_format.h"
 #include "threshold.h"
 
@@ -235,28 +234,6 @@ of_a_program_that_was_killed_too(void **state)
 	hand.process.state = KMEM_STATE_RUNNING;
 	held_over_time_classify(&hand.model);
 	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_BACKLOG);
-}
-
-/* One call at the end allocates as much as all before it: points are close in time there. */
-static void
-what_came_at_once_is_steady(void **state)
-{
-	static const struct {
-		uint64_t rest_ns; // since half of it was there; all took 15 MiB of ns
-		enum model_leak_class leak;
-	} cases[] = { { 15 * MIB / 8 - 8, MODEL_LEAK_STEADY }, { 15 * MIB / 8, MODEL_LEAK_BACKLOG } };
-
-	(void)state;
-	EACH (expected, cases, COUNT_OF(cases)) {
-		make_rounds(ROUNDS, HELD_BYTES);
-		for (unsigned i = ROUNDS / 2 - 1; i < ROUNDS; i++)
-			points[i].monotonic_ns = ROUNDS * STEP_BYTES - expected->rest_ns * (ROUNDS - 1 - i) / (ROUNDS / 2);
-		hand.sites[0].leak = MODEL_LEAK_STEADY;
-		hand.sites[0].process_count = 1;
-		hand.sites[0].live_bytes = ROUNDS * HELD_BYTES;
-		held_over_time_classify(&hand.model);
-		assert_int_equal(hand.sites[0].leak, expected->leak);
-	}
 }
 
 static void
@@ -761,7 +738,6 @@ main(void)
 		cmocka_unit_test(a_queue_may_hold_half_of_all_that_was_allocated),
 		cmocka_unit_test(a_line_that_began_in_a_wide_gap_began_where_it_was_seen),
 		cmocka_unit_test(of_a_program_that_was_killed_too),
-		cmocka_unit_test(what_came_at_once_is_steady),
 		cmocka_unit_test(what_grew_and_stopped_is_steady),
 		cmocka_unit_test(of_a_program_that_was_killed_nothing_was_swept),
 		cmocka_unit_test(a_sawtooth_whose_last_tooth_ends_with_the_program_is_none),

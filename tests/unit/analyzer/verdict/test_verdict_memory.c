@@ -196,6 +196,18 @@ static const struct {
 	  "229 MiB was other processes, and the kernel's for all",
 	  "see-container",
 	  "other processes" },
+	{ { .anonymous_bytes = 60 * MIB, .memory_files_bytes = 164 * MIB },
+	  "164 MiB was files that lie in memory (/dev/shm, other tmpfs folders); 66.0 MiB was other processes, and pages of files",
+	  "remove-files-in-memory",
+	  "a quarter came after the look" },
+	{ { .anonymous_bytes = 61 * MIB, .memory_files_bytes = 10 * MIB },
+	  "220 MiB was other processes, and pages of files",
+	  "see-container-and-files",
+	  "and so did nearly all" },
+	{ { .anonymous_bytes = 61 * MIB, .memory_files_bytes = 165 * MIB },
+	  "65.0 MiB was other processes, and the kernel's for all",
+	  "remove-files-in-memory",
+	  "less may be the kernel's" },
 	{ { .anonymous_bytes = 60 * MIB, .cached_bytes = 400 * MIB },
 	  "230 MiB was contents of files on disk",
 	  "release-blocks",
@@ -220,6 +232,23 @@ what_filled_the_container_beside_the_program_is_told(void **state)
 			fail_msg("%s: %s", container_cases[i].why, verdict.text);
 		assert_advised(&verdict, container_cases[i].advice);
 	}
+}
+
+/* A thread's own area is allocated with its stack: where it was started is known. */
+static void
+stacks_of_threads_have_a_line(void **state)
+{
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 6, 8 * MIB)->live_count = 9000;
+	hand_model_site(&hand, HEAP, 41, MIB)->live_count = 1145;
+	hand.frames[1][0].function = "_dl_allocate_tls";
+	looked(10 * MIB, 0, 0);
+	hand.resident.part_bytes[KMEM_RESIDENT_STACKS] = 100 * MIB;
+	kill_it(120 * MIB, 120 * MIB);
+	hand_model_decide(&hand, &verdict);
+	SAYS("1,145 of the threads whose stacks were there were started at train.py:41 epoch.");
+	assert_advised(&verdict, "end-threads");
 }
 
 /* Line 9 has a large part in each of two kinds of memory, line 5 more in one: 9 is the first line, as in the rows. */
@@ -966,6 +995,7 @@ main(void)
 		cmocka_unit_test_setup(a_line_of_which_a_part_is_there_counts_with_that_part, make),
 		cmocka_unit_test_setup(no_line_is_named_before_it_was_said_where_the_rest_is, make),
 		cmocka_unit_test_setup(what_filled_the_container_beside_the_program_is_told, make),
+		cmocka_unit_test_setup(stacks_of_threads_have_a_line, make),
 		cmocka_unit_test_setup(kinds_of_memory_of_one_line_are_one, make),
 		cmocka_unit_test_setup(a_line_is_not_named_alone_where_files_in_memory_held_more, make),
 		cmocka_unit_test_setup(what_is_explained_needs_no_such_word, make),
