@@ -184,18 +184,19 @@ add_samples(struct holder_search *search, struct choice *choice, struct found_wa
 	}
 }
 
-/* Its call ends: a look often falls into the one that copies a container's storage into a larger block. */
-static bool
-is_of_call(const struct holders_way *way)
+/*
+ * Its call ends: a look often falls into the one that copies a container's storage into a larger block. Names with two underscores are those
+ * of the C and C++ library: their calls end first.
+ */
+static unsigned
+soon_over(const struct holders_way *way)
 {
-	static const char *const roots[] = { "local `", "the stack of ", "a register of ", NULL };
-
-	return text_starts_with_any(way->text, roots);
+	return text_starts(way->text, "local `__") ? 2 : text_starts(way->text, "local `") || model_holders_is_of_call(way);
 }
 
 ORDER_OF(compare_ways, struct holders_way,
 	order_numbers(b->samples, a->samples) ?: order_texts(a->kind, b->kind)
-	?: order_numbers(is_of_call(a), is_of_call(b)) ?: order_texts(a->text, b->text))
+	?: order_numbers(soon_over(a), soon_over(b)) ?: order_texts(a->text, b->text))
 
 static void
 add_way(struct holders_line *line, struct merged_ways *merged, const struct holder_way *way, double bytes,

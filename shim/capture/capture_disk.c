@@ -8,7 +8,6 @@
 #include <sys/statfs.h>
 
 #include "base/diag.h"
-#include "base/memory_limits.h"
 #include "base/raw_sys.h"
 #include "base/settings.h"
 
@@ -100,12 +99,15 @@ make_folders(char *path)
 static bool
 is_of_another(const struct stat *file)
 {
-	char map[40];
-	bool is_unmapped = file->st_uid == UNMAPPED &&
-	                   (memory_limits_read_file("/proc/self/uid_map", map, sizeof(map)) == 0 ||
-	                    strstr(map, " 4294967295") == NULL);
+	char map[40] = ""; // "0 0 4294967295" with blanks: all are mapped
+	int fd = file->st_uid == UNMAPPED ? raw_open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC, 0) : -1;
 
-	return is_unmapped || (file->st_uid != 0 && file->st_uid != (uid_t)raw_syscall(SYS_geteuid));
+	if (fd >= 0) {
+		(void)raw_read(fd, map, sizeof(map) - 1);
+		raw_close(fd);
+	}
+	return (file->st_uid == UNMAPPED && strstr(map, " 4294967295") == NULL) ||
+	       (file->st_uid != 0 && file->st_uid != (uid_t)raw_syscall(SYS_geteuid));
 }
 
 bool
