@@ -23,9 +23,9 @@ become(const char *const *words, const char *preload, int output, int errors)
 	else
 		(void)unsetenv("LD_PRELOAD");
 	(void)unsetenv("LD_DEBUG");
-	(void)dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
-	(void)dup2(output, STDOUT_FILENO);
+	(void)dup2(output, STDOUT_FILENO); // may be 0, where that was closed
 	(void)dup2(errors, STDERR_FILENO);
+	(void)dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
 	(void)execvp(words[0], (char *const *)words);
 	(void)dprintf(STDERR_FILENO, "%s\n", strerror(errno));
 	_exit(127);

@@ -68,7 +68,8 @@ int
 owner_open(const char *path, int flags, mode_t mode)
 {
 	OWNED char *way = memory_text(path);
-	OWNED_FILE int folder = strlen(path) < WAY_BYTES ? open(".", O_PATH | O_CLOEXEC) : (errno = ENAMETOOLONG, -1);
+	OWNED_FILE int folder = strlen(path) < WAY_BYTES ? open(*path == '/' ? "/" : ".", O_PATH | O_CLOEXEC)
+	                                                 : (errno = ENAMETOOLONG, -1);
 	char *rest = way;
 
 	for (unsigned links = 0; folder >= 0;) {

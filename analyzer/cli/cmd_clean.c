@@ -159,10 +159,12 @@ cmd_clean(const struct options *options, int *status, struct fail *fail)
 	}
 	if (is_here) {
 		struct left left = { 0 };
+		struct fail none;
 
 		if (!kernel_life_home(NULL, home, fail))
 			return false;
-		clean_kernels(home, options->is_removed, &left);
+		if (kernel_life_is_there(home, &none))
+			clean_kernels(home, options->is_removed, &left);
 		found += tell(home, &left);
 	}
 	if (found == 0)

@@ -285,7 +285,8 @@ find_kernel(const struct options *options, char life[PATH_MAX], struct fail *fai
 
 	if (options->argument_count != 0)
 		return fail_set(fail, EXIT_USAGE, "%s: give --kernel or a capture, not both", options->command->name);
-	if (!kernel_life_home(NULL, home, fail) || !kernel_life_newest(home, life, fail))
+	if (!kernel_life_home(NULL, home, fail) || !kernel_life_is_there(home, fail) ||
+	    !kernel_life_newest(home, life, fail))
 		return false;
 	(void)fprintf(stderr, "kmemshim: this is the kernel of %s\n", life);
 	return true;

@@ -287,7 +287,8 @@ root_name(struct holder_search *search, const struct holder_node *node, char nam
 	const struct python_type *type = NULL;
 
 	if (node->root == HOLDER_END_MODULE &&
-	    python_objects_module(search->python, &node->object, name, &(bool){ false }) && strcmp(name, "__main__") != 0)
+	    python_objects_module(search->python, &node->object, name, &(bool){ false }) && strcmp(name, "__main__") != 0 &&
+	    strcmp(name, "__mp_main__") != 0)
 		*module = memory_text(name);
 	if (node->root == HOLDER_END_CLASS)
 		type = python_objects_type(search->python, node->object.addr);

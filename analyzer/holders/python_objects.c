@@ -227,7 +227,8 @@ read_module(struct python_objects *python, struct python_type *type)
 			break;
 		}
 	}
-	if (strcmp(type->module, "__main__") == 0 || strcmp(type->module, "builtins") == 0)
+	if (strcmp(type->module, "__main__") == 0 || strcmp(type->module, "__mp_main__") == 0 ||
+	    strcmp(type->module, "builtins") == 0)
 		type->module[0] = '\0';
 }
 

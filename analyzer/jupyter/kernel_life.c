@@ -41,16 +41,22 @@ static const char told_name[] = "told";
 
 /*
  * Texts of cells are written here, and what is found here is told, or removed, as theirs. home: without links afterwards, which somebody may
- * change later.
+ * change later. is_made: it has to be there.
  */
 static bool
-check_home(char home[PATH_MAX], struct fail *fail)
+check_home(char home[PATH_MAX], bool is_made, struct fail *fail)
 {
 	char place[PATH_MAX];
 	OWNED_FILE int folder = owner_open(home, O_PATH | O_DIRECTORY, 0);
 
+	if (folder < 0 && errno == ENOENT)
+		return !is_made ||
+		       fail_set(fail, EXIT_USAGE,
+		                "%s: no kernel was recorded: install one with kmemshim jupyter install, and choose it in the "
+		                "notebook",
+		                home);
 	if (folder < 0 && errno != ELOOP)
-		return true; // there is none yet
+		return fail_set(fail, EXIT_USAGE, "%s: %s", home, strerror(errno));
 	bool is_known = folder >= 0 && regular_file_path(folder, home);
 	(void)snprintf(place, sizeof(place), "%s", home);
 	return (is_known && owner_is_alone(place)) ||
@@ -83,7 +89,13 @@ kernel_life_home(const char *wanted, char home[PATH_MAX], struct fail *fail)
 		return fail_set(fail, EXIT_USAGE, "there is no home folder to keep captures of kernels in: set HOME");
 	if (length >= PATH_MAX / 2)
 		return fail_set(fail, EXIT_USAGE, "%.200s...: the path is too long", home);
-	return check_home(home, fail);
+	return check_home(home, false, fail);
+}
+
+bool
+kernel_life_is_there(char home[PATH_MAX], struct fail *fail)
+{
+	return check_home(home, true, fail);
 }
 
 static void
@@ -225,7 +237,7 @@ kernel_life_begin(struct kernel_life *life, char home[PATH_MAX], char *const *ar
 	if (!make_folders(home, FOLDER_MODE))
 		return fail_set(fail, EXIT_USAGE, "%s: cannot make this folder for captures of kernels: %s", home,
 		                strerror(errno));
-	if (!check_home(home, fail))
+	if (!check_home(home, true, fail))
 		return false;
 	stay_in_order(home, stamp);
 	if (snprintf(life->folder, sizeof(life->folder), "%s/%s-%ld", home, stamp, (long)getpid()) >=

@@ -39,6 +39,8 @@ struct kernel_end {
 
 /* The folder of all lives: the default where `wanted` is NULL. Makes nothing. Refuses one that other users can change. */
 bool kernel_life_home(const char *wanted, char home[PATH_MAX], struct fail *fail);
+/* Is it there now? Afterwards `home` is a name that nobody else can change: what is read or removed is found by that one. */
+bool kernel_life_is_there(char home[PATH_MAX], struct fail *fail);
 
 /*
  * Begins a life: makes its folder, writes and locks life.json.

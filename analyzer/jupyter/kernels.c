@@ -29,6 +29,10 @@ take(void *context, char *line)
 json_t *
 kernels_ask(json_t *request, struct fail *fail)
 {
+	if (request == NULL) {
+		(void)fail_set(fail, EXIT_USAGE, "jupyter: an option's text is not UTF-8");
+		return NULL;
+	}
 	OWNED char *asked = json_dumps(request, JSON_COMPACT | JSON_ENSURE_ASCII);
 	/* Not the modules of the folder that the user is in. */
 	const char *const words[] = { "python3", "-I", "-c", asset_kernels_py, asked, NULL };

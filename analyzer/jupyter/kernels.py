@@ -36,8 +36,8 @@ class Refusal(Exception):
 
 def environments():
     """Of Python, those that may be meant, the likeliest first. Links are not followed: a venv is made of them."""
-    jupyter = shutil.which("jupyter")
-    named = [os.environ.get("VIRTUAL_ENV"), os.environ.get("CONDA_PREFIX"), jupyter and os.path.dirname(os.path.dirname(jupyter)), sys.prefix, "/usr"]
+    place = os.path.dirname(shutil.which("jupyter") or "")
+    named = [os.environ.get("VIRTUAL_ENV"), os.environ.get("CONDA_PREFIX"), place[:-4] if place.endswith("/bin") else None, sys.prefix, "/usr"]
     return [each for each in dict.fromkeys(named) if each and each.startswith("/")]
 
 
@@ -104,7 +104,14 @@ def read(folder):
     words = spec.get("argv") if isinstance(spec, dict) else None
     if not (isinstance(words, list) and words and all(isinstance(word, str) for word in words)):
         raise Refusal('%s: "argv" is missing or is not a list of texts: it says how the kernel is started' % path)
+    if any("\0" in word or not is_text(word) for word in words):
+        raise Refusal('%s: "argv" has a text that no program can be given' % path)
     return Kernel(folder, spec)
+
+
+def is_text(word):
+    """Half a surrogate, or a byte of a name that is no UTF-8, is none."""
+    return not re.search("[\ud800-\udfff]", word)
 
 
 def native():
@@ -275,7 +282,10 @@ def main():
         answer = {"install": install, "list": show, "uninstall": uninstall, "judge": judge}[request["what"]](request)
     except Refusal as refusal:
         answer = {"refusal": str(refusal)}
-    sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+    text = json.dumps(answer, ensure_ascii=False)
+    if not is_text(text):
+        text = json.dumps({"refusal": "jupyter: a folder's name here is not UTF-8: give --prefix DIR, or set JUPYTER_DATA_DIR"})
+    sys.stdout.buffer.write(text.encode() + b"\n")
 
 
 main()

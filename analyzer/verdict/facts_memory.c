@@ -24,8 +24,9 @@
 #define EXPLAINING_PART 3                // a line with less than this part of what was in memory does not explain it
 #define WORTH_BYTES (UINT64_C(64) << 20) // in memory; less is the program and its libraries
 #define UNTOUCHED_BYTES (UINT64_C(16) << 20)
-#define UNTOUCHED_PART 8 // of what was asked for
-#define LATER_PART 4     // of what a container has: less may be the kernel's, which no look counts
+#define UNTOUCHED_PART 8                // of what was asked for
+#define STACK_BYTES (UINT64_C(8) << 20) // of a thread, by default
+#define LATER_PART 4                    // of what a container has: less may be the kernel's, which no look counts
 #define FREED_BYTES (UINT64_C(32) << 20)
 #define FREED_PART 4                     // of what was in memory
 #define MALLOC_WORDS_BYTES 24            // of a block, at most as a rule
@@ -561,14 +562,18 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 
 ORDER_OF(compare_parts, struct verdict_part, order_numbers(b->bytes, a->bytes) ?: strcmp(a->name, b->name))
 
-/* Where the most threads were started whose stacks are there: each has an area of its own, which the loader allocates with the stack. */
+/*
+ * Where the most threads were started whose stacks are there: each has an area of its own, which the loader allocates with the stack. The
+ * first thread has none, and so few as have most of it only with large stacks are not too many.
+ */
 static const struct model_site *
-find_starter(const struct model *model)
+find_starter(const struct model *model, const bool *is_meant, uint64_t stacks_bytes)
 {
 	const struct model_site *found = NULL;
 
 	EACH (site, model->sites, model->site_count) {
-		if (site->where != NULL && (found == NULL || site->live_count > found->live_count) &&
+		if (site->where != NULL && site->process_count == 1 && is_meant[site->process] &&
+		    site->live_count >= stacks_bytes / STACK_BYTES && (found == NULL || site->live_count > found->live_count) &&
 		    ANY(frame, site->frames, site->frame_count, strcmp((*frame)->function, "_dl_allocate_tls") == 0))
 			found = site;
 	}
@@ -602,8 +607,8 @@ add_container(const struct model *model, struct verdict_memory *memory, uint64_t
 	parts[PART_CACHED] = amount_lesser(
 		beyond_bytes, amount_less(newest->container.cached_bytes, parts[PART_PROGRAM] + parts[PART_FILES]));
 	const struct kmem_container *seen = &newest->container;
-	uint64_t later_bytes = amount_less(memory->bytes,
-	                                   seen->anonymous_bytes + seen->memory_files_bytes + seen->cached_bytes);
+	uint64_t later_bytes = amount_less(memory->bytes, seen->anonymous_bytes + seen->memory_files_bytes +
+	                                                      seen->cached_bytes + parts[PART_LATER]);
 
 	beyond_bytes -= parts[PART_CACHED];
 	if (later_bytes >= memory->bytes / LATER_PART)
@@ -654,7 +659,8 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 		memory->others_bytes = parts[PART_OTHERS];
 	}
 	memory->stacks_bytes = parts[PART_STACKS];
-	memory->starter = memory->stacks_bytes >= WORTH_BYTES ? find_starter(facts->model) : NULL;
+	memory->starter = memory->stacks_bytes >= WORTH_BYTES ? find_starter(facts->model, is_meant, memory->stacks_bytes)
+	                                                      : NULL;
 	for (unsigned i = 0; i < PARTS; i++) {
 		if (parts[i] != 0)
 			memory->parts[memory->part_count++] = (struct verdict_part){ part_names[i], i == PART_LINES, parts[i] };

@@ -1,6 +1,9 @@
 """kmemshim clean: what recordings left is told with its age, and removed where it was asked for; what runs and what is not ours stays."""
 import os
+import pathlib
+import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -49,6 +52,31 @@ def test_captures_of_kernels_go_with_their_folders(folder):
     assert "  1 capture " in clean(folder).splitlines()[1]
     clean(folder, "--remove")
     assert not life.exists()
+
+
+def test_a_current_folder_that_is_closed_hides_nothing(folder):
+    """Of a user who came here by `su` in /root: what has a whole path is written, and checked, all the same."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to be another user")
+    capture = next((folder / "kmemshim.out").glob("*.kmem"))
+    with tempfile.TemporaryDirectory() as home:  # pytest's own folders are closed
+        kernels = pathlib.Path(home) / ".local" / "state" / "kmemshim" / "kernels"
+        kernels.mkdir(parents=True)
+        shutil.copy(capture, home)
+        shutil.copy(harness.KMEMSHIM, home)  # the checkout may be closed, too
+        subprocess.run(["chmod", "-R", "a+rX", home], check=True)
+        os.chown(home, 65533, 65533)
+        kernels.parent.chmod(0o777)
+        (folder / "closed").mkdir()
+        (folder / "closed").chmod(0o700)
+
+        def asked(*words):
+            return subprocess.run(["setpriv", "--reuid=65533", "--clear-groups", f"{home}/kmemshim", *words], cwd=folder / "closed",
+                                  env=harness.plain_env(HOME=home), capture_output=True, text=True, timeout=60)
+        done = asked("export", "--format", "folded", "-o", f"{home}/stacks", f"{home}/{capture.name}")
+        assert done.returncode == 0 and os.path.exists(f"{home}/stacks"), done
+        done = asked("why", "--kernel")
+        assert done.returncode == 2 and "other users can change" in done.stderr, done
 
 
 @pytest.mark.parametrize("is_first", [False, True])

@@ -161,6 +161,38 @@ def test_the_environment_behind_a_shim_of_pyenv(jupyter):
     assert wrapped(jupyter.written())[0] == str(version / "bin" / "python")
 
 
+def test_a_jupyter_outside_of_an_environment_is_of_none(jupyter):
+    """That of ~/.pyenv/shims leads to ~/.pyenv, which has no kernels."""
+    jupyter.add(jupyter.folder / "share" / "jupyter" / "kernels", name="lost")
+    (jupyter.folder / "shims").mkdir()
+    (jupyter.folder / "shims" / "jupyter").symlink_to("/bin/true")
+    del jupyter.env["VIRTUAL_ENV"]
+    jupyter.env["PATH"] = f"{jupyter.folder}/shims:/usr/bin:/bin"
+    assert "lost" not in jupyter("list").stdout
+    refused(jupyter("install", "--wrap", "lost"), "no such kernel")
+
+
+@pytest.mark.parametrize("word", ["x\0y", "\ud800"])
+def test_a_word_that_no_program_can_be_given(jupyter, word):
+    jupyter.add(name="bad", spec={"argv": [word], "display_name": "Bad"})
+    jupyter.add()
+    refused(jupyter("install", "--wrap", "bad"), '"argv" has a text')
+    assert jupyter("install").returncode == 0
+
+
+def test_what_is_no_utf8_is_refused(jupyter):
+    jupyter.add()
+    refused(jupyter("install", "--prefix", os.fsdecode(b"/tmp/\xe9")), "not UTF-8")
+    jupyter.env["JUPYTER_DATA_DIR"] = os.fsdecode(os.fsencode(jupyter.folder) + b"/\xe9")
+    refused(jupyter("install"), "not UTF-8")
+
+
+def test_without_an_input(jupyter):
+    jupyter.add()
+    done = harness.run(["sh", "-c", '"$@" <&-', "sh", harness.KMEMSHIM, "jupyter", "install"], jupyter.env)
+    assert done.returncode == 0, done
+
+
 @pytest.mark.parametrize("python, word", [(None, "No such file"), ("#!/bin/sh\necho 3.9 is not installed\nexit 127\n", "3.9 is not installed")])
 def test_without_python(jupyter, python, word):
     jupyter.add()

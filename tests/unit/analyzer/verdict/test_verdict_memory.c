@@ -234,6 +234,22 @@ what_filled_the_container_beside_the_program_is_told(void **state)
 	}
 }
 
+/* What this process grew by since is no other's. */
+static void
+what_the_program_took_after_the_look_is_its_own(void **state)
+{
+	(void)state;
+	hand_model_generations(hand_model_site(&hand, HEAP, 41, 8 * MIB), 12, 12, 3, 3);
+	looked(10 * MIB, 0, 60 * MIB);
+	hand.process.container = (struct kmem_container){ .anonymous_bytes = 200 * MIB };
+	hand.resident.monotonic_ns = hand.identity.start_monotonic_ns;
+	hand.heartbeat.monotonic_ns = hand.identity.start_monotonic_ns + UINT64_C(30000000000);
+	kill_it(300 * MIB, 300 * MIB);
+	hand.heartbeat.resident_bytes = 170 * MIB;
+	hand_model_decide(&hand, &verdict);
+	SAYS("130 MiB was other processes, and the kernel's for all", "100 MiB was newer than the last sample");
+}
+
 /* A thread's own area is allocated with its stack: where it was started is known. */
 static void
 stacks_of_threads_have_a_line(void **state)
@@ -995,6 +1011,7 @@ main(void)
 		cmocka_unit_test_setup(a_line_of_which_a_part_is_there_counts_with_that_part, make),
 		cmocka_unit_test_setup(no_line_is_named_before_it_was_said_where_the_rest_is, make),
 		cmocka_unit_test_setup(what_filled_the_container_beside_the_program_is_told, make),
+		cmocka_unit_test_setup(what_the_program_took_after_the_look_is_its_own, make),
 		cmocka_unit_test_setup(stacks_of_threads_have_a_line, make),
 		cmocka_unit_test_setup(kinds_of_memory_of_one_line_are_one, make),
 		cmocka_unit_test_setup(a_line_is_not_named_alone_where_files_in_memory_held_more, make),
