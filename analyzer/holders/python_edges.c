@@ -172,7 +172,7 @@ python_objects_keys_of(struct python_objects *python, const struct python_object
 {
 	if (!python_objects_keys(python, WORD(dictionary->addr + DICT_KEYS), keys))
 		return false;
-	keys->count = amount_greater(keys->count, WORD(dictionary->addr + 16));
+	keys->count = amount_greater(keys->count, amount_lesser(WORD(dictionary->addr + 16), KEYS_MAX));
 	return true;
 }
 

@@ -27,8 +27,7 @@ struct holders_way {
 	const char *grown_at; // where its storage was asked for; "" = not known
 	const char *
 		call; // "python", "native": its root is a local variable of a library's function, or of native code below Python; ""
-	const char *
-		module; // of Python, whose class has the container, else whose variable the root is, or whose class's; "" = none, or the script itself
+	const char *module; // of Python: whose the container is, else whose the root is; "" = none, or the script itself
 	const char *grown_file; // of grown_at; "" = not known
 };
 

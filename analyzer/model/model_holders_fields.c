@@ -23,9 +23,8 @@ static const struct json_field way_fields[] = {
 	JSON_FIELD(
 		call,
 		"Of a Python program, whose local variable the root is. python: of a library's function. native: of native code. \"\": it is none of both."),
-	JSON_FIELD(
-		module,
-		"Of Python, whose class has the container, else whose variable the root is, or whose class's; \"\" = none, or of the script itself."),
+	JSON_FIELD(module,
+	           "Of Python: of the class that has the container, else of the root; \"\" = none, or the script itself."),
 	JSON_FIELD(grown_file, "The source file of grown_at; \"\" = not known."),
 };
 const struct json_object model_way_object = { "way", "How some samples are held.", JSON_ROWS_OF(way_fields),
