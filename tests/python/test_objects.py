@@ -57,8 +57,8 @@ def sites(out, most=1000):
 
 
 def of_function(document, function, domain="heap"):
-    """Sum of the rows of one function of the program."""
-    rows = [row for row in document["lines"] if row["where"] and row["domain"] == domain and
+    """Sum of the rows of one function of the program, without what a thread that has no frame yet asked for while others were there."""
+    rows = [row for row in document["lines"] if row["where"] and row["domain"] == domain and row["where"].get("relation") != "while" and
             row["where"]["function"].split(".")[-1] == function and row["where"]["module"] == "objects_program.py"]
     return [sum(row["live_count"] for row in rows), sum(row["live_bytes"] for row in rows)]
 
