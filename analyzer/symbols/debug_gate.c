@@ -24,8 +24,6 @@
 
 static bool is_shut;
 static unsigned refused;
-static const char *package_path;
-static uint64_t package_unit;
 
 void
 debug_gate_shut(void)
@@ -43,13 +41,6 @@ unsigned
 debug_gate_refused(void)
 {
 	return refused;
-}
-
-void
-debug_gate_package(const char *path, uint64_t unit)
-{
-	package_path = path;
-	package_unit = unit;
 }
 
 /* What a section takes when it is unpacked; 0: it is not packed, or no debug information. */
@@ -118,18 +109,6 @@ open_regular(const char *path, int flags)
 	return -1;
 }
 
-static int
-open_unit(void)
-{
-	const char *path = package_path;
-
-	package_path = NULL; // elfutils asks in two folders
-
-	OWNED_FILE int package = open_regular(path, O_RDONLY);
-
-	return package >= 0 ? debug_package_unit(package, package_unit) : -1;
-}
-
 /* As the C library declares it, under another name: headers may define it inline. */
 int open_at_the_gate(const char *path, int flags, ...) __asm__("open") __attribute__((visibility("default")));
 
@@ -139,10 +118,8 @@ open_at_the_gate(const char *path, int flags, ...)
 	mode_t mode = 0;
 	va_list more;
 
-	if (is_shut && (flags & O_ACCMODE) == O_RDONLY) {
-		int fd = open_regular(path, flags);
-		return fd < 0 && package_path != NULL ? open_unit() : fd;
-	}
+	if (is_shut && (flags & O_ACCMODE) == O_RDONLY)
+		return open_regular(path, flags);
 	if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
 		va_start(more, flags);
 		mode = va_arg(more, mode_t);

@@ -43,6 +43,7 @@ struct symbolizer_file {
 	bool was_opened;
 	const char *absence;     // see symbolizer_absence()
 	bool has_too_much;       // and that was said
+	bool lacks_split;        // the same
 	bool is_bearable;        // its own debug information can be unpacked
 	const char *opened_path; // as it is on this machine: bytes, not for people
 	Dwfl *dwfl;              // NULL: no names
@@ -254,14 +255,21 @@ open_elf(struct symbolizer *symbolizer, struct symbolizer_file *file, int fd)
 	return false;
 }
 
+/* What a person would miss in the debug information of the file; said once. */
 static void
-too_much(struct symbolizer *symbolizer, struct symbolizer_file *file)
+tell_missing(struct symbolizer *symbolizer, struct symbolizer_file *file, bool has_too_much, bool lacks_split)
 {
-	if (!file->has_too_much)
+	if (has_too_much && !file->has_too_much)
 		notice(symbolizer, file->identity.path,
 		       "has more debug information than is read of one file: some of its functions "
 		       "are shown without names or lines");
-	file->has_too_much = true;
+	if (lacks_split && !file->lacks_split)
+		notice(
+			symbolizer, file->identity.path,
+			"was built with -gsplit-dwarf, and a .dwo file of it was not found (a .dwp is read by elfutils 0.191 and newer): "
+			"inlined functions are left out");
+	file->has_too_much |= has_too_much;
+	file->lacks_split |= lacks_split;
 }
 
 /*
@@ -272,7 +280,6 @@ too_much(struct symbolizer *symbolizer, struct symbolizer_file *file)
 static struct symbolizer_dwarf *
 dwarf_of(struct symbolizer_file *file)
 {
-	const char *debug_path = NULL; // where it is no part of the file itself
 	Dwarf *dwarf;
 
 	if (file->was_dwarf_read || file->module == NULL)
@@ -283,8 +290,7 @@ dwarf_of(struct symbolizer_file *file)
 	            : NULL;
 	if (dwarf == NULL)
 		return NULL;
-	(void)dwfl_module_info(file->module, NULL, NULL, NULL, NULL, NULL, NULL, &debug_path);
-	return file->dwarf = symbolizer_dwarf_new(dwarf, file->opened_path, debug_path);
+	return file->dwarf = symbolizer_dwarf_new(dwarf);
 }
 
 static void
@@ -465,8 +471,9 @@ symbolizer_resolve(struct symbolizer *symbolizer, struct symbolizer_file *file, 
 		if (file->module != NULL && address != 0)
 			answer = find_answer(symbolizer, file, address);
 		debug_gate_open();
-		if (debug_gate_refused() != refused || (file->dwarf != NULL && symbolizer_dwarf_is_cut(file->dwarf)))
-			too_much(symbolizer, file);
+		tell_missing(symbolizer, file,
+		             debug_gate_refused() != refused || (file->dwarf != NULL && symbolizer_dwarf_is_cut(file->dwarf)),
+		             file->dwarf != NULL && symbolizer_dwarf_lacks_split(file->dwarf));
 	}
 	if (answer == NULL)
 		return 1;

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/order.h"
@@ -20,7 +19,6 @@
 #include "symbols/debug_gate.h"
 
 #define NESTING_MAX 64
-#define PATH_BYTES 4096
 #define VISITS_MAX 1000000u // ranges of inlined functions, for one address
 /* More than the largest files have of a unit: 768 MiB of debug information of PyTorch have 3 million in all of theirs. */
 #define RANGES_MAX 6000000u // read of one file, 24 bytes each
@@ -53,9 +51,9 @@ struct unit {
 };
 
 struct symbolizer_dwarf {
-	const char *paths[2]; // of the program and of its debug file: packages lie beside them
-	size_t range_count;   // read
-	uint64_t line_count;  // read
+	size_t range_count;  // read
+	uint64_t line_count; // read
+	bool lacks_split;
 	bool are_lines_cut;
 	size_t unit_count;
 	size_t unit_room;
@@ -103,7 +101,7 @@ find_range(const struct ranges *ranges, Dwarf_Addr address)
 }
 
 struct symbolizer_dwarf *
-symbolizer_dwarf_new(Dwarf *dwarf, const char *path, const char *debug_path)
+symbolizer_dwarf_new(Dwarf *dwarf)
 {
 	struct symbolizer_dwarf *index = memory_zeroed(1, sizeof(*index));
 	Dwarf_CU *cu = NULL;
@@ -111,8 +109,6 @@ symbolizer_dwarf_new(Dwarf *dwarf, const char *path, const char *debug_path)
 	Dwarf_Half version;
 	uint8_t type;
 
-	index->paths[0] = path;
-	index->paths[1] = debug_path;
 	while (dwarf_get_units(dwarf, cu, &cu, &version, &type, &die, NULL) == 0) {
 		if (type != DW_UT_compile && type != DW_UT_skeleton && type != DW_UT_partial)
 			continue;
@@ -122,6 +118,12 @@ symbolizer_dwarf_new(Dwarf *dwarf, const char *path, const char *debug_path)
 	}
 	sort_ranges(&index->ranges);
 	return index;
+}
+
+bool
+symbolizer_dwarf_lacks_split(const struct symbolizer_dwarf *index)
+{
+	return index->lacks_split;
 }
 
 bool
@@ -169,33 +171,18 @@ add_functions(struct symbolizer_dwarf *index, struct unit *unit, Dwarf_Die *pare
 	} while (dwarf_siblingof(&die, &die) == 0);
 }
 
-/* The file that has all split units; NULL: there is none. */
-static const char *
-find_package(const struct symbolizer_dwarf *index, char package[PATH_BYTES])
-{
-	for (size_t i = 0; i < sizeof(index->paths) / sizeof(index->paths[0]); i++) {
-		const char *path = index->paths[i];
-
-		if (path != NULL && snprintf(package, PATH_BYTES, "%s.dwp", path) < PATH_BYTES && access(package, R_OK) == 0)
-			return package;
-	}
-	return NULL;
-}
-
 static void
-find_body(const struct symbolizer_dwarf *index, struct unit *unit)
+find_body(struct symbolizer_dwarf *index, struct unit *unit)
 {
-	char package[PATH_BYTES];
 	Dwarf_Die split;
-	uint64_t number;
 	uint8_t type;
 
-	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, &number, NULL, NULL) != 0 || type != DW_UT_skeleton)
+	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) != 0 || type != DW_UT_skeleton)
 		return;
-	debug_gate_package(find_package(index, package), number);
-	if (dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) == 0 && split.cu != NULL)
+	if (split.cu != NULL)
 		unit->body = split;
-	debug_gate_package(NULL, 0);
+	else
+		index->lacks_split = true;
 }
 
 bool

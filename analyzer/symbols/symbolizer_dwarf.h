@@ -23,16 +23,15 @@ struct dwarf_place {
 	uint32_t line;            // 0 = unknown
 };
 
-/*
- * dwarf       stays the caller's and must outlive the result, as must the paths
- * path        of the program, beside which a package (.dwp) is looked for
- * debug_path  of its debug file, for the same; NULL = none
- */
-struct symbolizer_dwarf *symbolizer_dwarf_new(Dwarf *dwarf, const char *path, const char *debug_path);
+/* dwarf: stays the caller's and must outlive the result. */
+struct symbolizer_dwarf *symbolizer_dwarf_new(Dwarf *dwarf);
 void symbolizer_dwarf_free(struct symbolizer_dwarf *index);
 
 /* Where the functions, variables and types of unit `at` are; false: there is no such unit. */
 bool symbolizer_dwarf_unit(struct symbolizer_dwarf *index, size_t at, Dwarf_Die *body);
+
+/* Did elfutils not find a split unit (-gsplit-dwarf) that was asked for? Packages of them (.dwp) it reads since 0.191. */
+bool symbolizer_dwarf_lacks_split(const struct symbolizer_dwarf *index);
 
 /* Is there more of it than is read of any file? What was left out has no names. */
 bool symbolizer_dwarf_is_cut(const struct symbolizer_dwarf *index);
