@@ -65,7 +65,7 @@ def first_to_fail(copy):
 
 def main(words):
     copy = ROOT / "build" / "thresholds"
-    for folder in ("analyzer", "shim", "include", "tests"):
+    for folder in ("analyzer", "shim", "include", "tests", "packaging"):
         shutil.rmtree(copy / folder, ignore_errors=True)
         shutil.copytree(ROOT / folder, copy / folder)
     shutil.copy2(ROOT / "Makefile", copy)

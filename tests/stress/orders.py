@@ -125,7 +125,7 @@ def build_and_run(copy, test):
 def weaken(words):
     copy = ROOT / "build" / "weaken"
     shutil.rmtree(copy, ignore_errors=True)
-    for folder in ("shim", "include", "tests", "tools"):
+    for folder in ("shim", "include", "tests", "tools", "packaging"):
         shutil.copytree(ROOT / folder, copy / folder)
     shutil.copy2(ROOT / "Makefile", copy)
     missed = 0
