@@ -132,8 +132,8 @@ def test_the_path_of_a_malloc_goes_through_functions_that_are_there():
 
 
 def test_every_make_target_is_there():
-    rules = "".join((ROOT / name).read_text() for name in ("Makefile", "packaging/packaging.mk", "tests/tests.mk"))
-    targets = set(re.findall(r"^([a-z0-9-]+):", rules, flags=re.MULTILINE))
+    rules = (path.read_text() for path in (ROOT / "Makefile", *ROOT.glob("*/*.mk")))
+    targets = {name for text in rules for name in re.findall(r"^([a-z0-9-]+):", text, flags=re.MULTILINE)}
     for page in TEXTS:
         named = set(re.findall(r"(?:^|`|&& )make ([a-z][a-z0-9-]*)", page.read_text(), flags=re.MULTILINE))
         assert named <= targets, page
