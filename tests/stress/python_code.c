@@ -10,10 +10,7 @@
  *
  * SEED seeds the random numbers; it is printed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -118,8 +115,7 @@ make_objects(int count)
 	}
 }
 
-static void
-names_belong_to_the_present_life(void **state)
+TEST(names_belong_to_the_present_life)
 {
 	make_objects(ADDRESSES);
 	for (int i = 0; i < ADDRESSES; i++)
@@ -127,8 +123,7 @@ names_belong_to_the_present_life(void **state)
 	run_threads(live_and_die);
 }
 
-static void
-first_sights_by_all_threads(void **state)
+TEST(first_sights_by_all_threads)
 {
 	python_code_forked();
 	make_objects(OBJECTS);
@@ -139,14 +134,10 @@ first_sights_by_all_threads(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_belong_to_the_present_life),
-		cmocka_unit_test(first_sights_by_all_threads),
-	};
 	const char *given = getenv("SEED");
 
 	seed = given != NULL && *given != '\0' ? (unsigned)strtoul(given, NULL, 10) : (unsigned)time(NULL);
 	printf("SEED=%u\n", seed);
 	python = fake_interpreter();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL, NULL, NULL);
 }

@@ -6,11 +6,7 @@
 #ifndef HAND_MODEL_H
 #define HAND_MODEL_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <stdio.h>

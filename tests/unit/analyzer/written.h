@@ -4,11 +4,7 @@
 #ifndef WRITTEN_H
 #define WRITTEN_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 

@@ -4,13 +4,8 @@
 #ifndef UNIT_H
 #define UNIT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/diag.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <sys/types.h>

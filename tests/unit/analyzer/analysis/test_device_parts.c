@@ -39,8 +39,7 @@ sum(const struct device_parts *parts)
 	return bytes;
 }
 
-static void
-parts_add_up(void **state)
+TEST(parts_add_up)
 {
 	struct device_parts parts;
 
@@ -68,8 +67,7 @@ parts_add_up(void **state)
 }
 
 /* A build without the reporting function, or another framework: what was taken is all that is known. */
-static void
-without_tensors_nothing_is_a_cache(void **state)
+TEST(without_tensors_nothing_is_a_cache)
 {
 	struct device_parts parts;
 
@@ -82,8 +80,7 @@ without_tensors_nothing_is_a_cache(void **state)
 	assert_int_equal(part_bytes(&parts, "libc10_cuda.so"), 900 * MIB);
 }
 
-static void
-many_modules_are_others(void **state)
+TEST(many_modules_are_others)
 {
 	static char names[12][16];
 	struct device_parts parts;
@@ -100,8 +97,7 @@ many_modules_are_others(void **state)
 }
 
 /* More tensors than memory, as a process that died in between may have left it. */
-static void
-parts_never_exceed_the_device(void **state)
+TEST(parts_never_exceed_the_device)
 {
 	struct device_parts parts;
 
@@ -115,8 +111,7 @@ parts_never_exceed_the_device(void **state)
 }
 
 /* Each signature: a part of its sentence, and the one thing to do. */
-static void
-each_signature_has_a_sentence_and_one_thing_to_do(void **state)
+TEST(each_signature_has_a_sentence_and_one_thing_to_do)
 {
 	static const struct {
 		const char *module;
@@ -187,8 +182,7 @@ each_signature_has_a_sentence_and_one_thing_to_do(void **state)
 }
 
 /* What one step needed, alive since PyTorch gave up on a tensor in it, though the program went on. Weights are alive all the time. */
-static void
-a_traceback_keeps_tensors(void **state)
+TEST(a_traceback_keeps_tensors)
 {
 	static const struct {
 		uint64_t allocated_count, kept_bytes;
@@ -237,8 +231,7 @@ a_traceback_keeps_tensors(void **state)
 }
 
 /* Pinned memory is the host's: it is told where the host had no more, and no device is blamed. */
-static void
-pinned_memory_is_the_hosts(void **state)
+TEST(pinned_memory_is_the_hosts)
 {
 	static const struct {
 		uint64_t blocks, bytes;
@@ -293,18 +286,4 @@ pinned_memory_is_the_hosts(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parts_add_up),
-		cmocka_unit_test(without_tensors_nothing_is_a_cache),
-		cmocka_unit_test(many_modules_are_others),
-		cmocka_unit_test(parts_never_exceed_the_device),
-		cmocka_unit_test(each_signature_has_a_sentence_and_one_thing_to_do),
-		cmocka_unit_test(a_traceback_keeps_tensors),
-		cmocka_unit_test(pinned_memory_is_the_hosts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,12 +1,7 @@
 /*
  * test_end_log.c - which line of a log is believed, and what is concluded from it?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -164,10 +159,8 @@ static const struct {
 	{ "kernel", EARLYOOM, SIGKILL, "signal", "certain", NULL },
 };
 
-static void
-a_line_tells_the_cause(void **state)
+TEST(a_line_tells_the_cause)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct verdict verdict;
 
@@ -184,8 +177,7 @@ a_line_tells_the_cause(void **state)
 }
 
 /* Process numbers are used again. */
-static void
-a_line_of_another_time_is_another_process(void **state)
+TEST(a_line_of_another_time_is_another_process)
 {
 	struct verdict verdict;
 
@@ -230,8 +222,7 @@ is_at_the_end(uint64_t behind_ns)
 	return is_believed(true, behind_ns);
 }
 
-static void
-times_that_fit(void **state)
+TEST(times_that_fit)
 {
 	static const struct threshold rows[] = {
 		{ "clocks: 30 s", is_in_time, 30 * SECOND, 30 * SECOND + 1 },
@@ -243,8 +234,7 @@ times_that_fit(void **state)
 }
 
 /* Of a process with another name the number alone counts, but only at the moment of the end, or of the last sign of life. */
-static void
-a_line_with_another_name_must_be_of_the_end(void **state)
+TEST(a_line_with_another_name_must_be_of_the_end)
 {
 	static const char line[] = "Out of memory: Killed process 4242 (worker: 3) total-vm:9kB";
 	struct verdict verdict;
@@ -299,10 +289,8 @@ static const struct {
 	  0 },
 };
 
-static void
-crashes_at_many_places_suggest_broken_memory(void **state)
+TEST(crashes_at_many_places_suggest_broken_memory)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(crashes); i++) {
 		struct verdict verdict;
 
@@ -320,8 +308,7 @@ crashes_at_many_places_suggest_broken_memory(void **state)
 }
 
 /* In a container the log has the host's numbers. */
-static void
-in_a_container_name_and_time_must_fit(void **state)
+TEST(in_a_container_name_and_time_must_fit)
 {
 	static const char line[] = "Memory cgroup out of memory: Killed process 77 (python3) total-vm:9kB";
 	struct verdict verdict;
@@ -347,8 +334,7 @@ in_a_container_name_and_time_must_fit(void **state)
 	assert_string_equal(verdict_cause_name(verdict.cause), "gone");
 }
 
-static void
-a_log_of_an_earlier_boot_tells(void **state)
+TEST(a_log_of_an_earlier_boot_tells)
 {
 	struct verdict verdict;
 
@@ -364,8 +350,7 @@ a_log_of_an_earlier_boot_tells(void **state)
 }
 
 /* Its kill is not in the counters of the cgroup where it began: that they stood still proves nothing. */
-static void
-who_was_moved_to_another_cgroup_is_not_acquitted_by_the_first_one(void **state)
+TEST(who_was_moved_to_another_cgroup_is_not_acquitted_by_the_first_one)
 {
 	static const char *notes[] = { KMEM_NOTE_MOVED ": limits are of that one since then" };
 
@@ -400,10 +385,8 @@ static const struct {
 	{ INT64_MIN, "not-closed", "unknown", "how it ended is not known" },
 };
 
-static void
-a_boot_that_began_right_after_is_the_same_machines(void **state)
+TEST(a_boot_that_began_right_after_is_the_same_machines)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(boots); i++) {
 		struct verdict_now later = now;
 		struct verdict verdict;
@@ -424,8 +407,7 @@ a_boot_that_began_right_after_is_the_same_machines(void **state)
 	}
 }
 
-static void
-who_exited_is_not_looked_for(void **state)
+TEST(who_exited_is_not_looked_for)
 {
 	struct verdict verdict;
 
@@ -438,21 +420,4 @@ who_exited_is_not_looked_for(void **state)
 	assert_null(strstr(verdict.text, "The log of"));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_line_tells_the_cause),
-		cmocka_unit_test(crashes_at_many_places_suggest_broken_memory),
-		cmocka_unit_test(a_line_of_another_time_is_another_process),
-		cmocka_unit_test(times_that_fit),
-		cmocka_unit_test(a_line_with_another_name_must_be_of_the_end),
-		cmocka_unit_test(in_a_container_name_and_time_must_fit),
-		cmocka_unit_test(a_log_of_an_earlier_boot_tells),
-		cmocka_unit_test(who_was_moved_to_another_cgroup_is_not_acquitted_by_the_first_one),
-		cmocka_unit_test(a_boot_that_began_right_after_is_the_same_machines),
-		cmocka_unit_test(who_exited_is_not_looked_for),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

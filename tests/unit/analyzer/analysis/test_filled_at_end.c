@@ -81,26 +81,20 @@ touched(void)
 	return GIB - hand.sites[0].untouched_bytes;
 }
 
-static void
-what_was_missing_to_the_limit_was_touched(void **state)
+TEST(what_was_missing_to_the_limit_was_touched)
 {
-	(void)state;
 	assert_int_equal(touched(), LIMIT - MIB - SEEN); // as the launcher saw
 }
 
-static void
-without_a_launcher_the_counters_are_read_later(void **state)
+TEST(without_a_launcher_the_counters_are_read_later)
 {
-	(void)state;
 	hand.process.launcher = NULL;
 	kills_now = 1;
 	assert_int_equal(touched(), LIMIT - SEEN);
 }
 
-static void
-without_a_kill_nothing_is_concluded(void **state)
+TEST(without_a_kill_nothing_is_concluded)
 {
-	(void)state;
 	hand.process.launcher = NULL; // gone, and no counter rose
 	assert_int_equal(touched(), 0);
 	(void)make(NULL);
@@ -110,10 +104,8 @@ without_a_kill_nothing_is_concluded(void **state)
 }
 
 /* The kernel says how much it was; of the container nothing is left. */
-static void
-what_the_kernel_logged_was_touched(void **state)
+TEST(what_the_kernel_logged_was_touched)
 {
-	(void)state;
 	hand.process.launcher = NULL;
 	(void)snprintf(hand.identity.executable, sizeof(hand.identity.executable), "/usr/bin/train");
 	hand.identity.pid_namespace = UINT32_C(4026531836); // the first one: its numbers are those of the log
@@ -124,10 +116,8 @@ what_the_kernel_logged_was_touched(void **state)
 }
 
 /* Nothing says how much was in memory. What the look before the last did not have may have been filled, up to the limit. */
-static void
-what_was_new_at_the_last_look_is_not_known_to_be_untouched(void **state)
+TEST(what_was_new_at_the_last_look_is_not_known_to_be_untouched)
 {
-	(void)state;
 	hand.process.launcher = NULL;
 	hand.sites[0].new_untouched_bytes = hand.process.new_untouched_bytes = 50 * MIB;
 	assert_int_equal(touched(), 50 * MIB);
@@ -144,8 +134,7 @@ what_was_new_at_the_last_look_is_not_known_to_be_untouched(void **state)
 }
 
 /* What a line took later is as what the last look saw of it, where all else would be more than there was. */
-static void
-more_than_there_ever_was_is_not_in_memory(void **state)
+TEST(more_than_there_ever_was_is_not_in_memory)
 {
 	struct model_site *other = hand_model_site(&hand, HEAP, 8, LIMIT / 2);
 
@@ -167,8 +156,7 @@ more_than_there_ever_was_is_not_in_memory(void **state)
 }
 
 /* A block that came after the last look, beside small ones: no look knows it, so it counts as far as there was room for it. */
-static void
-what_no_look_knew_was_in_memory_as_far_as_there_was_room(void **state)
+TEST(what_no_look_knew_was_in_memory_as_far_as_there_was_room)
 {
 	struct model_site *other = hand_model_site(&hand, HEAP, 8, 60 * MIB);
 
@@ -190,8 +178,7 @@ what_no_look_knew_was_in_memory_as_far_as_there_was_room(void **state)
 }
 
 /* An import mapped memory that it never uses; a block that no look knew was filled at the end. */
-static void
-what_was_untouched_all_along_is_not_what_was_filled(void **state)
+TEST(what_was_untouched_all_along_is_not_what_was_filled)
 {
 	struct model_site *mapped = hand_model_site(&hand, MMAP, 8, 64 * MIB);
 
@@ -209,8 +196,7 @@ what_was_untouched_all_along_is_not_what_was_filled(void **state)
 }
 
 /* A worker wrote it, and this one has not looked into it yet. */
-static void
-what_is_shared_may_be_in_memory_all_the_same(void **state)
+TEST(what_is_shared_may_be_in_memory_all_the_same)
 {
 	struct model_process processes[2];
 
@@ -226,10 +212,8 @@ what_is_shared_may_be_in_memory_all_the_same(void **state)
 }
 
 /* In that room are libraries too, and the recorder's own: of the limit alone, these. */
-static void
-what_is_beside_the_lines_takes_room_too(void **state)
+TEST(what_is_beside_the_lines_takes_room_too)
 {
-	(void)state;
 	hand.sites[0].untouched_bytes = hand.domains[HEAP].untouched_bytes = hand.process.untouched_bytes = 0;
 	hand.resident.part_bytes[KMEM_RESIDENT_PROGRAM] = 8 * MIB;
 	hand.resident.part_bytes[KMEM_RESIDENT_OWN] = 2 * MIB;
@@ -243,10 +227,8 @@ what_is_beside_the_lines_takes_room_too(void **state)
 }
 
 /* However it ended, its launcher saw what was in memory at most: no more than that was touched. */
-static void
-what_the_launcher_saw_was_touched(void **state)
+TEST(what_the_launcher_saw_was_touched)
 {
-	(void)state;
 	hand.launcher.after = (struct kmem_kill_counters){ 0 };
 	assert_int_equal(touched(), LIMIT - MIB - SEEN);
 	(void)make(NULL);
@@ -260,8 +242,7 @@ what_the_launcher_saw_was_touched(void **state)
 }
 
 /* The most that was in memory may be what was freed since, or another process's. */
-static void
-what_may_be_something_else_is_left_alone(void **state)
+TEST(what_may_be_something_else_is_left_alone)
 {
 	struct model_process processes[2];
 
@@ -278,10 +259,8 @@ what_may_be_something_else_is_left_alone(void **state)
 }
 
 /* Another program of the container took it, or it is in what was allocated since. */
-static void
-what_is_explained_otherwise_is_not_touched(void **state)
+TEST(what_is_explained_otherwise_is_not_touched)
 {
-	(void)state;
 	hand.launcher.max_resident_bytes = SEEN + MIB;
 	assert_int_equal(touched(), 0);
 	(void)make(NULL);
@@ -293,10 +272,8 @@ what_is_explained_otherwise_is_not_touched(void **state)
 }
 
 /* A quarter of the limit is enough, and less is not. */
-static void
-little_is_left_alone(void **state)
+TEST(little_is_left_alone)
 {
-	(void)state;
 	hand.launcher.max_resident_bytes = SEEN + LIMIT / 4;
 	assert_int_equal(touched(), LIMIT / 4);
 	(void)make(NULL);
@@ -305,8 +282,7 @@ little_is_left_alone(void **state)
 }
 
 /* Seven eighths of the peak are the whole of it, and less is not. */
-static void
-a_little_may_have_been_freed(void **state)
+TEST(a_little_may_have_been_freed)
 {
 	uint64_t eighth_bytes = GIB / 7;
 
@@ -321,8 +297,7 @@ a_little_may_have_been_freed(void **state)
 }
 
 /* Two that were untouched have their shares. */
-static void
-of_several_each_has_its_share(void **state)
+TEST(of_several_each_has_its_share)
 {
 	struct model_site *other = hand_model_site(&hand, HEAP, 8, 3 * GIB);
 
@@ -337,27 +312,4 @@ of_several_each_has_its_share(void **state)
 	assert_int_equal(other->untouched_bytes, 3 * GIB - 75 * MIB);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_was_missing_to_the_limit_was_touched, make),
-		cmocka_unit_test_setup(without_a_launcher_the_counters_are_read_later, make),
-		cmocka_unit_test_setup(without_a_kill_nothing_is_concluded, make),
-		cmocka_unit_test_setup(what_the_kernel_logged_was_touched, make),
-		cmocka_unit_test_setup(what_was_new_at_the_last_look_is_not_known_to_be_untouched, make),
-		cmocka_unit_test_setup(more_than_there_ever_was_is_not_in_memory, make),
-		cmocka_unit_test_setup(what_no_look_knew_was_in_memory_as_far_as_there_was_room, make),
-		cmocka_unit_test_setup(what_was_untouched_all_along_is_not_what_was_filled, make),
-		cmocka_unit_test_setup(what_is_shared_may_be_in_memory_all_the_same, make),
-		cmocka_unit_test_setup(what_is_beside_the_lines_takes_room_too, make),
-		cmocka_unit_test_setup(what_the_launcher_saw_was_touched, make),
-		cmocka_unit_test_setup(what_may_be_something_else_is_left_alone, make),
-		cmocka_unit_test_setup(what_is_explained_otherwise_is_not_touched, make),
-		cmocka_unit_test_setup(little_is_left_alone, make),
-		cmocka_unit_test_setup(a_little_may_have_been_freed, make),
-		cmocka_unit_test_setup(of_several_each_has_its_share, make),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(make, NULL)

@@ -28,10 +28,8 @@ make(uint64_t count, uint64_t other_count)
 	}
 }
 
-static void
-as_many_blocks_of_the_same_call(void **state)
+TEST(as_many_blocks_of_the_same_call)
 {
-	(void)state;
 	make(160, 160);
 	assert_true(lines_grow_together(&first, &second));
 	make(2400, 2250); // a sixteenth less
@@ -45,8 +43,7 @@ as_many_blocks_of_the_same_call(void **state)
 	assert_false(lines_grow_together(&first, &second));
 }
 
-static void
-of_samples_about_as_many(void **state)
+TEST(of_samples_about_as_many)
 {
 	static const struct {
 		uint64_t samples, count;
@@ -63,10 +60,8 @@ of_samples_about_as_many(void **state)
 	}
 }
 
-static void
-of_other_calls_or_processes_they_are_two(void **state)
+TEST(of_other_calls_or_processes_they_are_two)
 {
-	(void)state;
 	make(160, 160);
 	hand.stacks[1][3] = &hand.frames[1][3]; // another line called
 	assert_false(lines_grow_together(&first, &second));
@@ -84,10 +79,8 @@ of_other_calls_or_processes_they_are_two(void **state)
 	assert_false(lines_grow_together(&first, &second));
 }
 
-static void
-what_does_not_leak_grows_with_nothing(void **state)
+TEST(what_does_not_leak_grows_with_nothing)
 {
-	(void)state;
 	make(160, 160);
 	second.leak = MODEL_LEAK_STEADY;
 	assert_false(lines_grow_together(&first, &second));
@@ -102,8 +95,7 @@ what_does_not_leak_grows_with_nothing(void **state)
 	assert_false(lines_grow_together(&first, &second));
 }
 
-static void
-the_first_of_them_tells_of_all(void **state)
+TEST(the_first_of_them_tells_of_all)
 {
 	struct rank_line lines[65];
 	struct ranked ranked = { .line_count = ARRAY_LEN(lines), .lines = lines };
@@ -130,16 +122,4 @@ the_first_of_them_tells_of_all(void **state)
 	assert_int_equal(grows_with_of(&ranked, &lines[2]).others, 2);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_many_blocks_of_the_same_call),
-		cmocka_unit_test(of_samples_about_as_many),
-		cmocka_unit_test(of_other_calls_or_processes_they_are_two),
-		cmocka_unit_test(what_does_not_leak_grows_with_nothing),
-		cmocka_unit_test(the_first_of_them_tells_of_all),
-	};
-
-	return cmocka_run_group_tests_name("grows_with", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

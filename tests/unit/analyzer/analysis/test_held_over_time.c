@@ -65,10 +65,8 @@ is_swept(void)
 	return hand.sites[0].leak == MODEL_LEAK_SWEPT;
 }
 
-static void
-what_grew_in_each_round_and_went_at_the_end_was_swept(void **state)
+TEST(what_grew_in_each_round_and_went_at_the_end_was_swept)
 {
-	(void)state;
 	make_rounds(ROUNDS, HELD_BYTES);
 	add_end(ROUNDS * STEP_BYTES, 0);
 	assert_true(is_swept());
@@ -76,10 +74,8 @@ what_grew_in_each_round_and_went_at_the_end_was_swept(void **state)
 }
 
 /* Each of two lines holds less than half of what was allocated meanwhile, and both hold more. */
-static void
-what_two_lines_of_a_function_load_is_one_data_set(void **state)
+TEST(what_two_lines_of_a_function_load_is_one_data_set)
 {
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		make_rounds(ROUNDS, HELD_BYTES);
 		hand_model_site(&hand, HEAP, 42, 0)->leak = MODEL_LEAK_NONE;
@@ -96,10 +92,8 @@ what_two_lines_of_a_function_load_is_one_data_set(void **state)
 }
 
 /* A thread of a pool fills a queue. Where another thread was seen meanwhile, the line, changes on the way, and it released many blocks. */
-static void
-a_queue_that_goes_on_at_another_line_is_one(void **state)
+TEST(a_queue_that_goes_on_at_another_line_is_one)
 {
-	(void)state;
 	for (unsigned own = 0; own < 2; own++) {
 		make_rounds(ROUNDS, 0);
 		hand_model_site(&hand, HEAP, 42, ROUNDS * HELD_BYTES);
@@ -128,10 +122,8 @@ a_queue_that_goes_on_at_another_line_is_one(void **state)
 	}
 }
 
-static void
-one_that_still_holds_it_is_judged_by_its_generations_alone(void **state)
+TEST(one_that_still_holds_it_is_judged_by_its_generations_alone)
 {
-	(void)state;
 	make_rounds(ROUNDS, HELD_BYTES);
 	add_end(ROUNDS * STEP_BYTES, ROUNDS * HELD_BYTES);
 	assert_false(is_swept());
@@ -174,20 +166,16 @@ class_of_queue(uint64_t live_count, uint64_t allocated_count, uint64_t leaking_b
 }
 
 /* A data set that is loaded releases next to nothing, or is few blocks, which grow. */
-static void
-a_queue_may_hold_half_of_all_that_was_allocated(void **state)
+TEST(a_queue_may_hold_half_of_all_that_was_allocated)
 {
-	(void)state;
 	assert_int_equal(class_of_queue(1000, 1250, 1000), MODEL_LEAK_BACKLOG);
 	assert_int_equal(class_of_queue(1000, 1250, ROUNDS * STEP_BYTES / 2 / 16), MODEL_LEAK_BACKLOG);
 	assert_int_equal(class_of_queue(1000, 1250, ROUNDS * STEP_BYTES / 2 / 16 - 1), MODEL_LEAK_BACKLOG);
 	assert_int_equal(class_of_queue(64, 80, 1000), MODEL_LEAK_BACKLOG);
 }
 
-static void
-what_grows_to_the_end_is_not_steady(void **state)
+TEST(what_grows_to_the_end_is_not_steady)
 {
-	(void)state;
 	assert_int_equal(class_of_growing(ROUNDS, HELD_BYTES, MODEL_LEAK_STEADY), MODEL_LEAK_BACKLOG);
 	assert_int_equal(class_of_growing(ROUNDS, HELD_BYTES, MODEL_LEAK_TOO_SHORT), MODEL_LEAK_LEAK);
 	assert_int_equal(class_of_growing(ROUNDS, HELD_BYTES, MODEL_LEAK_FILLING), MODEL_LEAK_FILLING);
@@ -213,20 +201,16 @@ class_after_a_gap(unsigned rounds, uint64_t first_bytes, uint64_t bytes)
 	return hand.sites[0].leak;
 }
 
-static void
-a_line_that_began_in_a_wide_gap_began_where_it_was_seen(void **state)
+TEST(a_line_that_began_in_a_wide_gap_began_where_it_was_seen)
 {
-	(void)state;
 	assert_int_equal(class_after_a_gap(ROUNDS, HELD_BYTES, HELD_BYTES), MODEL_LEAK_LEAK);
 	/* Built at one go in the gap. */
 	assert_int_equal(class_after_a_gap(ROUNDS, ROUNDS * HELD_BYTES, 0), MODEL_LEAK_TOO_SHORT);
 	assert_int_equal(class_after_a_gap(ROUNDS, ROUNDS * HELD_BYTES, HELD_BYTES / 64), MODEL_LEAK_TOO_SHORT);
 }
 
-static void
-of_a_program_that_was_killed_too(void **state)
+TEST(of_a_program_that_was_killed_too)
 {
-	(void)state;
 	make_rounds(ROUNDS, HELD_BYTES);
 	add_end(ROUNDS * STEP_BYTES, ROUNDS * HELD_BYTES);
 	hand.sites[0].leak = MODEL_LEAK_STEADY;
@@ -236,10 +220,8 @@ of_a_program_that_was_killed_too(void **state)
 	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_BACKLOG);
 }
 
-static void
-what_grew_and_stopped_is_steady(void **state)
+TEST(what_grew_and_stopped_is_steady)
 {
-	(void)state;
 	make();
 	for (unsigned i = 1; i <= 32; i++)
 		add_point(i * STEP_BYTES, (i < 16 ? i : 16) * HELD_BYTES);
@@ -250,20 +232,16 @@ what_grew_and_stopped_is_steady(void **state)
 	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_STEADY);
 }
 
-static void
-of_a_program_that_was_killed_nothing_was_swept(void **state)
+TEST(of_a_program_that_was_killed_nothing_was_swept)
 {
-	(void)state;
 	make_rounds(ROUNDS, HELD_BYTES);
 	add_end(ROUNDS * STEP_BYTES, 0);
 	hand.process.state = KMEM_STATE_RUNNING;
 	assert_false(is_swept());
 }
 
-static void
-a_sawtooth_whose_last_tooth_ends_with_the_program_is_none(void **state)
+TEST(a_sawtooth_whose_last_tooth_ends_with_the_program_is_none)
 {
-	(void)state;
 	make();
 	for (unsigned i = 1; i <= 32; i++)
 		add_point(i * STEP_BYTES, (i - 1) % 16 * HELD_BYTES);
@@ -271,10 +249,8 @@ a_sawtooth_whose_last_tooth_ends_with_the_program_is_none(void **state)
 	assert_false(is_swept());
 }
 
-static void
-what_was_loaded_first_is_none(void **state)
+TEST(what_was_loaded_first_is_none)
 {
-	(void)state;
 	make();
 	for (unsigned i = 1; i <= 32; i++)
 		add_point(i * STEP_BYTES, (i < 4 ? i : 4) * HELD_BYTES);
@@ -282,8 +258,7 @@ what_was_loaded_first_is_none(void **state)
 	assert_false(is_swept());
 }
 
-static void
-a_cache_that_fills_is_none(void **state)
+TEST(a_cache_that_fills_is_none)
 {
 	static const unsigned filled[] = { 25, 43, 57, 67, 75, 81, 85, 89, 92, 94, 95, 96, 97, 98, 99, 100 };
 
@@ -296,10 +271,8 @@ a_cache_that_fills_is_none(void **state)
 }
 
 /* Who was the 33rd had no place in that point; it has not released what it held. */
-static void
-a_point_whose_places_are_taken_by_larger_ones_is_no_release(void **state)
+TEST(a_point_whose_places_are_taken_by_larger_ones_is_no_release)
 {
-	(void)state;
 	make_rounds(ROUNDS, HELD_BYTES);
 	add_end(ROUNDS * STEP_BYTES, 0);
 	hand_model_site(&hand, HEAP, 50, GIB)->leak = MODEL_LEAK_LEAK;
@@ -309,10 +282,8 @@ a_point_whose_places_are_taken_by_larger_ones_is_no_release(void **state)
 	assert_true(is_swept());
 }
 
-static void
-sites_of_one_line_are_one(void **state)
+TEST(sites_of_one_line_are_one)
 {
-	(void)state;
 	make();
 	for (unsigned i = 1; i <= ROUNDS; i++) { // they take turns: neither grows in each part
 		add_point(i * STEP_BYTES, (i < 8 ? i : 8) * HELD_BYTES);
@@ -326,8 +297,7 @@ sites_of_one_line_are_one(void **state)
 	assert_int_equal(hand.sites[0].swept_bytes + hand.sites[1].swept_bytes, ROUNDS * HELD_BYTES);
 }
 
-static void
-what_has_a_class_that_says_more_keeps_it(void **state)
+TEST(what_has_a_class_that_says_more_keeps_it)
 {
 	static const enum model_leak_class kept[] = { MODEL_LEAK_LEAK, MODEL_LEAK_FILLING, MODEL_LEAK_IMPORT };
 	static const enum model_leak_class taken[] = { MODEL_LEAK_STEADY, MODEL_LEAK_TOO_SHORT, MODEL_LEAK_BACKLOG };
@@ -383,10 +353,8 @@ class_of_storage(unsigned count, uint64_t next_percent, bool is_in_place, uint64
 }
 
 /* As the tables of sets, dictionaries and vectors are, and what lists and arrays keep their items in. */
-static void
-storage_that_is_replaced_by_larger_storage_grows(void **state)
+TEST(storage_that_is_replaced_by_larger_storage_grows)
 {
-	(void)state;
 	assert_int_equal(class_of_storage(7, 200, false, 0), MODEL_LEAK_LEAK);
 	assert_int_equal(class_of_storage(7, 200, false, 60), MODEL_LEAK_LEAK);
 	assert_int_equal(class_of_storage(5, 400, false, 0), MODEL_LEAK_LEAK);
@@ -403,10 +371,8 @@ storage_that_is_replaced_by_larger_storage_grows(void **state)
 }
 
 /* Inputs that become larger and larger look the same. */
-static void
-storage_that_grows_may_be_a_data_set(void **state)
+TEST(storage_that_grows_may_be_a_data_set)
 {
-	(void)state;
 	make_storage(7, 200, false, 2, 0);
 	held_over_time_classify(&hand.model);
 	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_LEAK);
@@ -414,8 +380,7 @@ storage_that_grows_may_be_a_data_set(void **state)
 }
 
 /* Files of all sizes are read one after the other, and the program is killed at the largest. */
-static void
-a_large_block_after_small_ones_is_no_growth(void **state)
+TEST(a_large_block_after_small_ones_is_no_growth)
 {
 	static const unsigned kib[] = { 600, 90, 2500, 400, 1200, 70, 9000, 800, 300, 5000, 1000, 2000, 4000, 9000, 70000 };
 
@@ -433,10 +398,8 @@ a_large_block_after_small_ones_is_no_growth(void **state)
 }
 
 /* Layers of a model: it is killed as it is built. */
-static void
-few_blocks_of_which_none_is_replaced_are_not_judged_by_their_growth(void **state)
+TEST(few_blocks_of_which_none_is_replaced_are_not_judged_by_their_growth)
 {
-	(void)state;
 	make();
 	for (unsigned i = 1; i <= 8; i++)
 		add_point(i * 10 * STEP_BYTES, i * 10 * STEP_BYTES);
@@ -474,10 +437,8 @@ class_of_full(enum model_leak_class leak, uint64_t more, uint64_t latest)
 }
 
 /* It holds no more than before, although blocks came that stayed: others went. */
-static void
-a_full_cache_is_no_leak(void **state)
+TEST(a_full_cache_is_no_leak)
 {
-	(void)state;
 	/* What it held was released as the program ended. */
 	(void)class_of_full(MODEL_LEAK_LEAK, 0, 40);
 	hand.sites[0].released_bytes = MIB;
@@ -694,8 +655,7 @@ is_rise(uint64_t kib)
 	return hand.sites[0].leak == MODEL_LEAK_LEAK;
 }
 
-static void
-thresholds(void **state)
+TEST(thresholds)
 {
 	static const struct threshold rows[] = {
 		{ "points", are_enough_points, 8, 7 },
@@ -726,33 +686,4 @@ thresholds(void **state)
 	thresholds_check(rows, ARRAY_LEN(rows));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_grew_in_each_round_and_went_at_the_end_was_swept),
-		cmocka_unit_test(what_two_lines_of_a_function_load_is_one_data_set),
-		cmocka_unit_test(a_queue_that_goes_on_at_another_line_is_one),
-		cmocka_unit_test(one_that_still_holds_it_is_judged_by_its_generations_alone),
-		cmocka_unit_test(what_grows_to_the_end_is_not_steady),
-		cmocka_unit_test(a_queue_may_hold_half_of_all_that_was_allocated),
-		cmocka_unit_test(a_line_that_began_in_a_wide_gap_began_where_it_was_seen),
-		cmocka_unit_test(of_a_program_that_was_killed_too),
-		cmocka_unit_test(what_grew_and_stopped_is_steady),
-		cmocka_unit_test(of_a_program_that_was_killed_nothing_was_swept),
-		cmocka_unit_test(a_sawtooth_whose_last_tooth_ends_with_the_program_is_none),
-		cmocka_unit_test(what_was_loaded_first_is_none),
-		cmocka_unit_test(a_cache_that_fills_is_none),
-		cmocka_unit_test(a_point_whose_places_are_taken_by_larger_ones_is_no_release),
-		cmocka_unit_test(sites_of_one_line_are_one),
-		cmocka_unit_test(what_has_a_class_that_says_more_keeps_it),
-		cmocka_unit_test(storage_that_is_replaced_by_larger_storage_grows),
-		cmocka_unit_test(storage_that_grows_may_be_a_data_set),
-		cmocka_unit_test(a_large_block_after_small_ones_is_no_growth),
-		cmocka_unit_test(few_blocks_of_which_none_is_replaced_are_not_judged_by_their_growth),
-		cmocka_unit_test(a_full_cache_is_no_leak),
-		cmocka_unit_test(thresholds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -27,8 +27,7 @@ untouched(struct model_site *site, uint64_t bytes)
 }
 
 /* np.zeros() of 2 GiB, of which one page was written, and 300 MiB that are all there. */
-static void
-what_was_never_touched_comes_last(void **state)
+TEST(what_was_never_touched_comes_last)
 {
 	const struct ranking *const all[] = { &rank_leaks, &rank_peak, &rank_sites };
 
@@ -45,8 +44,7 @@ what_was_never_touched_comes_last(void **state)
 	}
 }
 
-static void
-a_row_says_how_much_of_it_is_in_memory(void **state)
+TEST(a_row_says_how_much_of_it_is_in_memory)
 {
 	const struct report_options options = { .top = 5 };
 	char *text;
@@ -65,8 +63,7 @@ a_row_says_how_much_of_it_is_in_memory(void **state)
 	free(text);
 }
 
-static void
-the_largest_row_is_the_one_that_is_in_memory(void **state)
+TEST(the_largest_row_is_the_one_that_is_in_memory)
 {
 	const struct report_options options = { .top = 1 };
 	char *text;
@@ -79,8 +76,7 @@ the_largest_row_is_the_one_that_is_in_memory(void **state)
 	free(text);
 }
 
-static void
-a_librarys_own_allocator_is_named_as_an_estimate(void **state)
+TEST(a_librarys_own_allocator_is_named_as_an_estimate)
 {
 	const struct report_options options = { .top = 5 };
 	struct model_site *site;
@@ -98,15 +94,4 @@ a_librarys_own_allocator_is_named_as_an_estimate(void **state)
 	free(text);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_was_never_touched_comes_last, make),
-		cmocka_unit_test_setup(a_row_says_how_much_of_it_is_in_memory, make),
-		cmocka_unit_test_setup(the_largest_row_is_the_one_that_is_in_memory, make),
-		cmocka_unit_test_setup(a_librarys_own_allocator_is_named_as_an_estimate, make),
-	};
-
-	return cmocka_run_group_tests_name("in memory", tests, NULL, NULL);
-}
+RUN_TESTS(make, NULL)

@@ -33,8 +33,7 @@ finds(uint64_t live, uint64_t allocated, uint64_t other_live, uint64_t other_all
 	return kept_way_find(&ranked, &line, way);
 }
 
-static void
-the_caller_that_forgets_is_found(void **state)
+TEST(the_caller_that_forgets_is_found)
 {
 	struct kept_way way;
 
@@ -73,8 +72,7 @@ are_there_others(uint64_t allocated)
 	return finds(100, 100, 0, allocated, &(struct kept_way){ 0 });
 }
 
-static void
-thresholds(void **state)
+TEST(thresholds)
 {
 	static const struct threshold rows[] = {
 		{ "blocks of other ways", come_nearly_all_this_way, 100, 101 },
@@ -87,13 +85,4 @@ thresholds(void **state)
 	thresholds_check(rows, ARRAY_LEN(rows));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_caller_that_forgets_is_found),
-		cmocka_unit_test(thresholds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

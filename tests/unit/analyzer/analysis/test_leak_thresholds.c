@@ -394,18 +394,9 @@ static const struct threshold rows[] = {
 	{ "a sixteenth of the peak booked elsewhere", is_elsewhere_a_part, GIB / 16, GIB / 16 - 1 },
 };
 
-static void
-a_class_begins_where_it_is_said_to(void **state)
+TEST(a_class_begins_where_it_is_said_to)
 {
 	thresholds_check(rows, ARRAY_LEN(rows));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_class_begins_where_it_is_said_to),
-	};
-
-	return cmocka_run_group_tests_name("leak thresholds", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

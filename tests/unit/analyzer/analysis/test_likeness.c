@@ -1,11 +1,7 @@
 /*
  * test_likeness.c - which of the items that are alike is taken?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "analysis/likeness.h"
 
@@ -18,8 +14,7 @@ as_far_as_its_number(const void *context, size_t item)
 	return item == 3 ? LIKENESS_TOO_FAR : item;
 }
 
-static void
-the_nearest_is_taken_once(void **state)
+TEST(the_nearest_is_taken_once)
 {
 	static const uint64_t alike[SITE_KEY_LIKENESSES] = { 0, 7, 8 };
 	static const uint64_t one_way[SITE_KEY_LIKENESSES] = { 9, 0, 8 };
@@ -45,8 +40,7 @@ nearer_with_its_number(const void *context, size_t item)
 }
 
 /* The work for one is bounded: of thousands that are alike the first are looked at. */
-static void
-of_many_the_first_are_tried(void **state)
+TEST(of_many_the_first_are_tried)
 {
 	static const uint64_t alike[SITE_KEY_LIKENESSES] = { 7, 0, 0 };
 	struct likeness_index *index = likeness_index_new();
@@ -58,13 +52,4 @@ of_many_the_first_are_tried(void **state)
 	likeness_index_free(index);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_nearest_is_taken_once),
-		cmocka_unit_test(of_many_the_first_are_tried),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -52,10 +52,8 @@ pace_of_blocks(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 	return pace((const uint64_t[]){ a, b, c, d }, (const uint64_t[]){ 1, 2 * MIB }, 2); // too few points
 }
 
-static void
-by_the_blocks_of_each_quarter(void **state)
+TEST(by_the_blocks_of_each_quarter)
 {
-	(void)state;
 	assert_int_equal(pace_of_blocks(10, 20, 15, 12), LINE_PACE_EVEN);
 	assert_int_equal(pace_of_blocks(10, 21, 15, 12), LINE_PACE_BURSTS);
 	assert_int_equal(pace_of_blocks(10, 12, 15, 20), LINE_PACE_EVEN);
@@ -66,8 +64,7 @@ by_the_blocks_of_each_quarter(void **state)
 static const uint64_t in_bursts[] = { 1, 40, 1, 1 };
 static const uint64_t even[] = { 10, 10, 10, 10 };
 
-static void
-by_what_it_held_where_there_are_points_enough(void **state)
+TEST(by_what_it_held_where_there_are_points_enough)
 {
 	uint64_t bytes[POINTS_MAX];
 
@@ -95,10 +92,8 @@ pace_of_bursts(const uint64_t *quarters, size_t period, uint64_t burst, uint64_t
 	return pace(quarters, bytes, POINTS_MAX);
 }
 
-static void
-half_of_it_in_bursts(void **state)
+TEST(half_of_it_in_bursts)
 {
-	(void)state;
 	assert_int_equal(pace_of_bursts(in_bursts, 4, 1000, 0), LINE_PACE_BURSTS);
 	assert_int_equal(pace_of_bursts(even, 4, 1000, 0), LINE_PACE_EVEN);      // a round of a loop, which has four points
 	assert_int_equal(pace_of_bursts(in_bursts, 2, 1000, 0), LINE_PACE_EVEN); // twice as fast as on average
@@ -110,8 +105,7 @@ half_of_it_in_bursts(void **state)
 }
 
 /* A snapshot at the second of four points, at each of which the line held half of what was live beside the first MiB. */
-static void
-a_snapshot_is_compared_with_what_was_live_then(void **state)
+TEST(a_snapshot_is_compared_with_what_was_live_then)
 {
 	struct model_site *site;
 	struct rank_line line;
@@ -140,8 +134,7 @@ a_snapshot_is_compared_with_what_was_live_then(void **state)
 }
 
 /* What it held later is no part of how it grew until then. */
-static void
-the_pace_until_a_snapshot(void **state)
+TEST(the_pace_until_a_snapshot)
 {
 	uint64_t bytes[POINTS_MAX];
 
@@ -154,16 +147,4 @@ the_pace_until_a_snapshot(void **state)
 	moment = 0;
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_the_blocks_of_each_quarter),
-		cmocka_unit_test(by_what_it_held_where_there_are_points_enough),
-		cmocka_unit_test(half_of_it_in_bursts),
-		cmocka_unit_test(a_snapshot_is_compared_with_what_was_live_then),
-		cmocka_unit_test(the_pace_until_a_snapshot),
-	};
-
-	return cmocka_run_group_tests_name("line_growth", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -45,10 +45,8 @@ is_at_import(void)
 	return is;
 }
 
-static void
-the_module_is_named(void **state)
+TEST(the_module_is_named)
 {
-	(void)state;
 	make();
 	assert_true(is_at_import());
 	hand.process.point_count = 0; // without a timeline nothing is told
@@ -86,8 +84,7 @@ is_before_the_user(uint64_t first_ms)
 	return is_at_import();
 }
 
-static void
-thresholds(void **state)
+TEST(thresholds)
 {
 	static const struct threshold rows[] = {
 		{ "of the import", is_enough_of_the_import, HIGHEST / 8 * 7, HIGHEST / 8 * 7 - 1 },
@@ -99,13 +96,4 @@ thresholds(void **state)
 	thresholds_check(rows, ARRAY_LEN(rows));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_module_is_named),
-		cmocka_unit_test(thresholds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

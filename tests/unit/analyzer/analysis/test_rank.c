@@ -45,8 +45,7 @@ static const struct {
 	{ 0, 28, 0, 7, 0, MODEL_LEAK_NONE, "everything was released" },
 };
 
-static void
-classes_follow_the_surviving_generations(void **state)
+TEST_WITH(classes_follow_the_surviving_generations, make, NULL)
 {
 	for (size_t i = 0; i < ARRAY_LEN(class_cases); i++) {
 		struct model_site *site;
@@ -63,8 +62,7 @@ classes_follow_the_surviving_generations(void **state)
 	}
 }
 
-static void
-a_cache_that_fills_is_no_leak_and_says_where_it_ends(void **state)
+TEST_WITH(a_cache_that_fills_is_no_leak_and_says_where_it_ends, make, NULL)
 {
 	static const struct {
 		uint64_t quarters[SURVIVAL_QUARTERS];
@@ -106,8 +104,7 @@ a_cache_that_fills_is_no_leak_and_says_where_it_ends(void **state)
 }
 
 /* NumPy's shapes of arrays outlive the arrays. */
-static void
-small_blocks_that_stay_make_no_queue_of_a_line(void **state)
+TEST(small_blocks_that_stay_make_no_queue_of_a_line)
 {
 	static const struct {
 		uint64_t bytes;
@@ -134,8 +131,7 @@ small_blocks_that_stay_make_no_queue_of_a_line(void **state)
 }
 
 /* The first site of the line, and what the second one has, which appeared when so much of the volume was over. */
-static void
-what_fills_is_asked_of_the_line_and_not_of_its_stack(void **state)
+TEST_WITH(what_fills_is_asked_of_the_line_and_not_of_its_stack, make, NULL)
 {
 	static const struct {
 		uint64_t first[SURVIVAL_QUARTERS], second[SURVIVAL_QUARTERS];
@@ -177,8 +173,7 @@ what_fills_is_asked_of_the_line_and_not_of_its_stack(void **state)
 }
 
 /* A notebook's cell that runs again and again allocates little else. */
-static void
-a_block_of_each_step_is_no_one_time_load(void **state)
+TEST_WITH(a_block_of_each_step_is_no_one_time_load, make, NULL)
 {
 	static const struct {
 		enum kmem_step_source source;
@@ -209,8 +204,7 @@ a_block_of_each_step_is_no_one_time_load(void **state)
 }
 
 /* Its pieces are joined when all are there: of as much as that is, nothing is about how they came. */
-static void
-what_came_after_its_last_block_does_not_make_a_load_a_leak(void **state)
+TEST_WITH(what_came_after_its_last_block_does_not_make_a_load_a_leak, make, NULL)
 {
 	static const struct {
 		uint64_t span_mib;
@@ -245,8 +239,7 @@ what_came_after_its_last_block_does_not_make_a_load_a_leak(void **state)
 }
 
 /* A third of what it took to make a table stays, from all generations: as a leak does. But a module's body runs once. */
-static void
-a_table_that_an_import_makes_is_no_leak(void **state)
+TEST_WITH(a_table_that_an_import_makes_is_no_leak, make, NULL)
 {
 	static const struct {
 		bool is_import, has_later_line, is_later_import;
@@ -279,8 +272,7 @@ a_table_that_an_import_makes_is_no_leak(void **state)
 	}
 }
 
-static void
-what_stays_evenly_is_a_leak_whatever_comes_between(void **state)
+TEST_WITH(what_stays_evenly_is_a_leak_whatever_comes_between, make, NULL)
 {
 	static const struct {
 		uint64_t quarters[SURVIVAL_QUARTERS];
@@ -317,8 +309,7 @@ what_stays_evenly_is_a_leak_whatever_comes_between(void **state)
 }
 
 /* An eighth of its blocks was released: those of the oldest generations, which are short. */
-static void
-a_queue_that_lags_stays_evenly_but_for_its_oldest_blocks(void **state)
+TEST_WITH(a_queue_that_lags_stays_evenly_but_for_its_oldest_blocks, make, NULL)
 {
 	static const struct {
 		uint64_t allocated_count;
@@ -340,8 +331,7 @@ a_queue_that_lags_stays_evenly_but_for_its_oldest_blocks(void **state)
 	}
 }
 
-static void
-many_small_sites_below_one_line_are_one_leak(void **state)
+TEST_WITH(many_small_sites_below_one_line_are_one_leak, make, NULL)
 {
 	for (unsigned i = 0; i < 4; i++)
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 20 * KIB), 12, 12, 3, 3);
@@ -389,8 +379,7 @@ static const struct {
 	{ MIB, 12, 0, 0, MODEL_LEAK_LEAK, "nothing was ever released" },
 };
 
-static void
-what_a_line_only_works_with_is_no_growth(void **state)
+TEST_WITH(what_a_line_only_works_with_is_no_growth, make, NULL)
 {
 	for (size_t i = 0; i < ARRAY_LEN(growth_cases); i++) {
 		struct model_site *site;
@@ -408,8 +397,7 @@ what_a_line_only_works_with_is_no_growth(void **state)
 	}
 }
 
-static void
-an_import_is_what_stands_between_the_block_and_the_users_code(void **state)
+TEST_WITH(an_import_is_what_stands_between_the_block_and_the_users_code, make, NULL)
 {
 	struct model_site *library = hand_model_site(&hand, HEAP, 1, MIB);
 	struct model_site *own = hand_model_site(&hand, HEAP, 2, MIB);
@@ -463,8 +451,7 @@ static const struct {
 	{ { NULL }, false, "a stack that was lost", 0, true },
 };
 
-static void
-what_the_interpreter_starts_with_is_never_above_real_lines(void **state)
+TEST_WITH(what_the_interpreter_starts_with_is_never_above_real_lines, make, NULL)
 {
 	struct ranked *ranked;
 
@@ -504,8 +491,7 @@ what_the_interpreter_starts_with_is_never_above_real_lines(void **state)
 
 /* --- order ----------------------------------------------------------------------------------------------------- */
 
-static void
-leaks_come_before_what_is_larger_and_imports_last(void **state)
+TEST_WITH(leaks_come_before_what_is_larger_and_imports_last, make, NULL)
 {
 	struct ranked *ranked;
 
@@ -530,8 +516,7 @@ leaks_come_before_what_is_larger_and_imports_last(void **state)
 }
 
 /* Too few generations to judge, nothing released: it stands with leaks of a sixteenth of what it holds. */
-static void
-what_kept_all_and_cannot_be_judged_stands_by_a_part_of_its_bytes(void **state)
+TEST_WITH(what_kept_all_and_cannot_be_judged_stands_by_a_part_of_its_bytes, make, NULL)
 {
 	static const struct {
 		uint64_t live_bytes;
@@ -563,8 +548,7 @@ what_kept_all_and_cannot_be_judged_stands_by_a_part_of_its_bytes(void **state)
 	}
 }
 
-static void
-lines_rank_by_their_sum_and_sites_stay_with_their_line(void **state)
+TEST_WITH(lines_rank_by_their_sum_and_sites_stay_with_their_line, make, NULL)
 {
 	struct ranked *ranked;
 
@@ -587,8 +571,7 @@ lines_rank_by_their_sum_and_sites_stay_with_their_line(void **state)
 	rank_free(ranked);
 }
 
-static void
-a_leak_counts_with_its_own_bytes_not_with_its_neighbours(void **state)
+TEST_WITH(a_leak_counts_with_its_own_bytes_not_with_its_neighbours, make, NULL)
 {
 	struct ranked *ranked;
 
@@ -605,8 +588,7 @@ a_leak_counts_with_its_own_bytes_not_with_its_neighbours(void **state)
 	rank_free(ranked);
 }
 
-static void
-a_domain_is_a_name_or_the_beginning_of_one(void **state)
+TEST_WITH(a_domain_is_a_name_or_the_beginning_of_one, make, NULL)
 {
 	assert_true(rank_domain_matches("heap", NULL));
 	assert_true(rank_domain_matches("heap", "heap"));
@@ -688,8 +670,7 @@ change_domain(struct hand_model *to)
 	to->sites[0].domain = MMAP;
 }
 
-static void
-keys_survive_what_does_not_change_the_code(void **state)
+TEST_WITH(keys_survive_what_does_not_change_the_code, make, NULL)
 {
 	static void (*const same[])(
 		struct hand_model *) = { change_line,   change_folder, change_version,   change_address,
@@ -704,8 +685,7 @@ keys_survive_what_does_not_change_the_code(void **state)
 		assert_int_not_equal(site_key_family(key_of(other[i])), site_key_family(key));
 }
 
-static void
-siblings_share_a_family_and_are_numbered_by_line(void **state)
+TEST_WITH(siblings_share_a_family_and_are_numbered_by_line, make, NULL)
 {
 	hand_model_site(&hand, HEAP, 60, MIB);
 	hand_model_site(&hand, HEAP, 41, MIB);
@@ -715,31 +695,4 @@ siblings_share_a_family_and_are_numbered_by_line(void **state)
 	assert_int_equal(hand.sites[0].key & 0xffff, 1);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(classes_follow_the_surviving_generations, make),
-		cmocka_unit_test(small_blocks_that_stay_make_no_queue_of_a_line),
-		cmocka_unit_test_setup(a_cache_that_fills_is_no_leak_and_says_where_it_ends, make),
-		cmocka_unit_test_setup(what_fills_is_asked_of_the_line_and_not_of_its_stack, make),
-		cmocka_unit_test_setup(what_came_after_its_last_block_does_not_make_a_load_a_leak, make),
-		cmocka_unit_test_setup(a_table_that_an_import_makes_is_no_leak, make),
-		cmocka_unit_test_setup(what_stays_evenly_is_a_leak_whatever_comes_between, make),
-		cmocka_unit_test_setup(a_queue_that_lags_stays_evenly_but_for_its_oldest_blocks, make),
-		cmocka_unit_test_setup(a_block_of_each_step_is_no_one_time_load, make),
-		cmocka_unit_test_setup(many_small_sites_below_one_line_are_one_leak, make),
-		cmocka_unit_test_setup(what_a_line_only_works_with_is_no_growth, make),
-		cmocka_unit_test_setup(an_import_is_what_stands_between_the_block_and_the_users_code, make),
-		cmocka_unit_test_setup(what_the_interpreter_starts_with_is_never_above_real_lines, make),
-		cmocka_unit_test_setup(leaks_come_before_what_is_larger_and_imports_last, make),
-		cmocka_unit_test_setup(what_kept_all_and_cannot_be_judged_stands_by_a_part_of_its_bytes, make),
-		cmocka_unit_test_setup(lines_rank_by_their_sum_and_sites_stay_with_their_line, make),
-		cmocka_unit_test_setup(a_leak_counts_with_its_own_bytes_not_with_its_neighbours, make),
-		cmocka_unit_test_setup(a_domain_is_a_name_or_the_beginning_of_one, make),
-		cmocka_unit_test_setup(keys_survive_what_does_not_change_the_code, make),
-		cmocka_unit_test_setup(siblings_share_a_family_and_are_numbered_by_line, make),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

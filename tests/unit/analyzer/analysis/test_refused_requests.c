@@ -47,8 +47,7 @@ refused(unsigned domain, uint64_t bytes, uint64_t at_ns)
 	return (struct model_failed){ .domain = domain, .bytes = bytes, .monotonic_ns = at_ns, .error = 2, .thread = 7 };
 }
 
-static void
-what_became_of_a_request_to_a_device(void **state)
+TEST(what_became_of_a_request_to_a_device)
 {
 	static const struct {
 		const char *why;
@@ -98,8 +97,7 @@ what_became_of_a_request_to_a_device(void **state)
 }
 
 /* A program that caught the first one ended with the second; the third is its error path's. */
-static void
-of_several_the_one_that_it_did_not_go_on_from(void **state)
+TEST(of_several_the_one_that_it_did_not_go_on_from)
 {
 	struct model_failed failed[3];
 
@@ -120,8 +118,7 @@ of_several_the_one_that_it_did_not_go_on_from(void **state)
 }
 
 /* Caught, and within the second memory ran out: only from what an error path asks for is there a step back. */
-static void
-a_larger_one_that_was_caught_is_not_blamed(void **state)
+TEST(a_larger_one_that_was_caught_is_not_blamed)
 {
 	static const struct {
 		uint64_t last_bytes;
@@ -145,8 +142,7 @@ a_larger_one_that_was_caught_is_not_blamed(void **state)
 }
 
 /* Of small ones alone the largest says nothing: standard I/O asks for 4 KiB to print what the request before it came to. */
-static void
-of_small_ones_the_first_began_it(void **state)
+TEST(of_small_ones_the_first_began_it)
 {
 	static const uint64_t bytes[] = { 800, 633, 4 * KIB, 4 * KIB };
 	static const uint64_t after_ns[] = { 0, 3000000000, 3000300000, 3000400000 };
@@ -166,8 +162,7 @@ of_small_ones_the_first_began_it(void **state)
 }
 
 /* What its thread got since tells who went on, within a second as well: telling an error takes less. */
-static void
-who_got_enough_since_went_on(void **state)
+TEST(who_got_enough_since_went_on)
 {
 	static const struct {
 		const char *why;
@@ -208,8 +203,7 @@ who_got_enough_since_went_on(void **state)
 }
 
 /* An exception is an allocation, too. Nobody saw when the process ended: then what its thread was given since tells, and when it was seen last. */
-static void
-of_one_that_nobody_saw_end_less_is_needed(void **state)
+TEST(of_one_that_nobody_saw_end_less_is_needed)
 {
 	static const struct {
 		const char *why;
@@ -247,8 +241,7 @@ of_one_that_nobody_saw_end_less_is_needed(void **state)
 }
 
 /* A handler, a finally block or an atexit function allocates as well: how much is no proof, and says that nothing is certain. */
-static void
-a_request_that_was_perhaps_caught_is_no_certain_cause(void **state)
+TEST(a_request_that_was_perhaps_caught_is_no_certain_cause)
 {
 	static const struct {
 		int status;
@@ -289,8 +282,7 @@ a_request_that_was_perhaps_caught_is_no_certain_cause(void **state)
 }
 
 /* What the driver refused for a tensor ends as the tensor does, and says how much was free. */
-static void
-the_driver_speaks_for_the_tensor(void **state)
+TEST(the_driver_speaks_for_the_tensor)
 {
 	struct model_failed failed[4];
 
@@ -324,8 +316,7 @@ the_driver_speaks_for_the_tensor(void **state)
 }
 
 /* The exception released what filled the device: the report shows it as it was. */
-static void
-a_device_is_as_it_was_when_it_refused(void **state)
+TEST(a_device_is_as_it_was_when_it_refused)
 {
 	static uint64_t bytes[HAND_DOMAINS + 1] = { [CUDA0] = 60 * MIB, [TENSORS0] = 50 * MIB };
 	struct model_held held[3];
@@ -387,8 +378,7 @@ a_device_is_as_it_was_when_it_refused(void **state)
 /* ---- from a capture ---- */
 
 /* One call site with a record for each of two threads, of which the second released blocks of the first. */
-static void
-records_of_a_site_are_one(void **state)
+TEST(records_of_a_site_are_one)
 {
 	static const uint64_t frames[] = { 0x400100 };
 	struct capture_builder *builder = capture_builder_new();
@@ -470,8 +460,7 @@ records_of_a_site_are_one(void **state)
 }
 
 /* Of what was given out, only what is the thread's, is a process's own memory, and came after. */
-static void
-what_a_thread_got_since_is_its_own(void **state)
+TEST(what_a_thread_got_since_is_its_own)
 {
 	static const uint64_t frames[] = { 0x400100 };
 	struct capture_builder *builder = capture_builder_new();
@@ -525,22 +514,4 @@ what_a_thread_got_since_is_its_own(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_became_of_a_request_to_a_device),
-		cmocka_unit_test(of_several_the_one_that_it_did_not_go_on_from),
-		cmocka_unit_test(a_larger_one_that_was_caught_is_not_blamed),
-		cmocka_unit_test(of_small_ones_the_first_began_it),
-		cmocka_unit_test(who_got_enough_since_went_on),
-		cmocka_unit_test(of_one_that_nobody_saw_end_less_is_needed),
-		cmocka_unit_test(a_request_that_was_perhaps_caught_is_no_certain_cause),
-		cmocka_unit_test(the_driver_speaks_for_the_tensor),
-		cmocka_unit_test(a_device_is_as_it_was_when_it_refused),
-		cmocka_unit_test(records_of_a_site_are_one),
-		cmocka_unit_test(what_a_thread_got_since_is_its_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -2,12 +2,7 @@
  * test_capture_cut.c - what is read of a capture that was cut, because a copy was interrupted or the disk was full, or of which the
  * program was killed in the middle of a part?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,8 +18,7 @@
 #define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
 
 /* Cut anywhere: refused, or read without a crash. */
-static void
-a_file_cut_anywhere_is_no_crash(void **state)
+TEST(a_file_cut_anywhere_is_no_crash)
 {
 	size_t bytes;
 	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
@@ -44,8 +38,7 @@ a_file_cut_anywhere_is_no_crash(void **state)
 }
 
 /* A copy that was interrupted: the head still knows what was live, and what was refused is not known to be the end. */
-static void
-a_cut_capture_says_what_its_head_knows(void **state)
+TEST(a_cut_capture_says_what_its_head_knows)
 {
 	static const size_t cuts[] = { 0, 2 * sizeof(struct kmem_site), KMEM_CHUNK_BYTES };
 	size_t bytes;
@@ -80,8 +73,7 @@ a_cut_capture_says_what_its_head_knows(void **state)
 }
 
 /* Its directory says 512 MiB. */
-static void
-what_is_behind_a_cut_takes_no_memory(void **state)
+TEST(what_is_behind_a_cut_takes_no_memory)
 {
 	size_t bytes;
 	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
@@ -106,8 +98,7 @@ what_is_behind_a_cut_takes_no_memory(void **state)
 }
 
 /* Of a program that was killed while it wrote it; another byte of it that changes is damage. */
-static void
-what_was_being_written_is_left_out_without_a_word(void **state)
+TEST(what_was_being_written_is_left_out_without_a_word)
 {
 	static const struct {
 		uint64_t sequence;
@@ -140,8 +131,7 @@ what_was_being_written_is_left_out_without_a_word(void **state)
 }
 
 /* The total and the sum of the sites may differ by what threads hold back: here two may have been, one without a record. */
-static void
-a_total_that_differs_from_its_sites_is_damage(void **state)
+TEST(a_total_that_differs_from_its_sites_is_damage)
 {
 	static const struct {
 		int64_t ahead_bytes; // of the total
@@ -178,8 +168,7 @@ a_total_that_differs_from_its_sites_is_damage(void **state)
 }
 
 /* What is left out of a damaged record is in the totals, for the head knows them, and said to be in no line. */
-static void
-a_record_that_contradicts_itself_is_left_out(void **state)
+TEST(a_record_that_contradicts_itself_is_left_out)
 {
 	static const uint64_t frames[] = { 0x900000, 0x900100, 0x900200, 0x900300, 0x900400, 0x900500 };
 	static const struct {
@@ -236,8 +225,7 @@ a_record_that_contradicts_itself_is_left_out(void **state)
 }
 
 /* The program gave up the right to close it (seccomp), or had no address space left: that of a killed one is as good. */
-static void
-a_capture_that_could_not_be_sealed_is_not_damaged(void **state)
+TEST(a_capture_that_could_not_be_sealed_is_not_damaged)
 {
 	struct model_options options = { .capture = scratch_file };
 	size_t bytes;
@@ -262,15 +250,5 @@ a_capture_that_could_not_be_sealed_is_not_damaged(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_file_cut_anywhere_is_no_crash),
-		cmocka_unit_test(a_capture_that_could_not_be_sealed_is_not_damaged),
-		cmocka_unit_test(a_cut_capture_says_what_its_head_knows),
-		cmocka_unit_test(what_is_behind_a_cut_takes_no_memory),
-		cmocka_unit_test(what_was_being_written_is_left_out_without_a_word),
-		cmocka_unit_test(a_record_that_contradicts_itself_is_left_out),
-		cmocka_unit_test(a_total_that_differs_from_its_sites_is_damage),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+	return test_run(scratch_make, scratch_remove, NULL, NULL);
 }

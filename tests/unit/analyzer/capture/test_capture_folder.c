@@ -1,12 +1,7 @@
 /*
  * test_capture_folder.c - which files does a CAPTURE argument mean, and which processes are in them?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +23,7 @@ header_of(unsigned char *file)
 	return (struct kmem_header *)(void *)file;
 }
 
-static void
-wrong_paths_have_their_exit_codes(void **state)
+TEST(wrong_paths_have_their_exit_codes)
 {
 	char text[256];
 	char inner[264];
@@ -65,8 +59,7 @@ wrong_paths_have_their_exit_codes(void **state)
 	assert_int_equal(unlink(text), 0);
 }
 
-static void
-a_file_of_somebody_else_is_told(void **state)
+TEST(a_file_of_somebody_else_is_told)
 {
 	struct model_options options = { .capture = scratch_file };
 	struct fail fail = { .text = "" };
@@ -108,8 +101,7 @@ write_process(const char *name, const char *session, uint32_t pid, uint32_t pare
 	free(file);
 }
 
-static void
-a_folder_means_its_newest_session(void **state)
+TEST(a_folder_means_its_newest_session)
 {
 	struct model_options options = { .capture = scratch_folder };
 	struct fail fail;
@@ -147,8 +139,7 @@ a_folder_means_its_newest_session(void **state)
 	model_free(model);
 }
 
-static void
-every_session_of_a_folder_is_a_run(void **state)
+TEST(every_session_of_a_folder_is_a_run)
 {
 	struct session_list sessions;
 	struct capture_list list;
@@ -177,8 +168,7 @@ every_session_of_a_folder_is_a_run(void **state)
 	session_list_free(&sessions);
 }
 
-static void
-what_another_user_says_of_starts_and_first_processes_is_not_believed(void **state)
+TEST(what_another_user_says_of_starts_and_first_processes_is_not_believed)
 {
 	static const char *const planted[] = { "planted/c.kmem", "planted/d.kmem" };
 	char folder[256];
@@ -222,8 +212,7 @@ what_another_user_says_of_starts_and_first_processes_is_not_believed(void **stat
 	assert_int_equal(rmdir(folder), 0);
 }
 
-static void
-captures_below_the_folder_are_found(void **state)
+TEST(captures_below_the_folder_are_found)
 {
 	char outer[160];
 	char inner[192];
@@ -246,8 +235,7 @@ captures_below_the_folder_are_found(void **state)
 	capture_list_free(&list);
 }
 
-static void
-texts_are_cleaned(void **state)
+TEST(texts_are_cleaned)
 {
 	static const struct {
 		const char *text, *shown;
@@ -272,15 +260,5 @@ texts_are_cleaned(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wrong_paths_have_their_exit_codes),
-		cmocka_unit_test(a_file_of_somebody_else_is_told),
-		cmocka_unit_test(a_folder_means_its_newest_session),
-		cmocka_unit_test(every_session_of_a_folder_is_a_run),
-		cmocka_unit_test(what_another_user_says_of_starts_and_first_processes_is_not_believed),
-		cmocka_unit_test(captures_below_the_folder_are_found),
-		cmocka_unit_test(texts_are_cleaned),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+	return test_run(scratch_make, scratch_remove, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /*
  * test_capture_holders.c - is a look at who holds what found in a capture, and written where the older one was?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -55,8 +50,7 @@ expect_newest(const char *text, size_t damages)
 	capture_close(capture);
 }
 
-static void
-the_newer_of_two_counts(void **state)
+TEST(the_newer_of_two_counts)
 {
 	static const struct {
 		uint64_t sequences[2]; // 0 = none
@@ -88,8 +82,7 @@ flip(off_t at)
 	(void)close(fd);
 }
 
-static void
-a_damaged_byte_is_told_and_the_other_look_counts(void **state)
+TEST(a_damaged_byte_is_told_and_the_other_look_counts)
 {
 	const size_t whole = sizeof(struct kmem_holders);
 	const size_t at[] = { 0, 4, 8, 16, 24, 32, 40, 44, 46, 1000, KMEM_CHUNK_BYTES, whole - 1 };
@@ -108,8 +101,7 @@ a_damaged_byte_is_told_and_the_other_look_counts(void **state)
 	}
 }
 
-static void
-a_damaged_byte_where_nothing_was_written_is_told(void **state)
+TEST(a_damaged_byte_where_nothing_was_written_is_told)
 {
 	struct capture_builder *builder = capture_builder_new();
 
@@ -143,8 +135,7 @@ write_look(uint64_t sequence, const char *text, bool has_place)
 	free(look);
 }
 
-static void
-looks_are_written_in_turn(void **state)
+TEST(looks_are_written_in_turn)
 {
 	static const char *const texts[] = { "one", "two", "three" };
 	struct capture_builder *builder = capture_builder_new();
@@ -164,10 +155,8 @@ looks_are_written_in_turn(void **state)
 	expect_newest("two", 1);
 }
 
-static void
-without_room_nothing_is_written(void **state)
+TEST(without_room_nothing_is_written)
 {
-	(void)state;
 	write_built(capture_builder_new(), KMEM_STATE_RUNNING);
 	write_look(1, "none", false);
 	expect_newest(NULL, 0);
@@ -176,13 +165,5 @@ without_room_nothing_is_written(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_newer_of_two_counts),
-		cmocka_unit_test(a_damaged_byte_is_told_and_the_other_look_counts),
-		cmocka_unit_test(a_damaged_byte_where_nothing_was_written_is_told),
-		cmocka_unit_test(looks_are_written_in_turn),
-		cmocka_unit_test(without_room_nothing_is_written),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+	return test_run(scratch_make, scratch_remove, NULL, NULL);
 }

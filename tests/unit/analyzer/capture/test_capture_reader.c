@@ -1,12 +1,7 @@
 /*
  * test_capture_reader.c - is every damage of a capture refused or told, and nothing else lost?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -689,8 +684,7 @@ check_case(size_t i, bool is_salvage)
 	free(file);
 }
 
-static void
-every_damage_is_refused_or_told(void **state)
+TEST(every_damage_is_refused_or_told)
 {
 	for (size_t i = 0; i < COUNT_OF(damages); i++) {
 		check_case(i, false);
@@ -698,8 +692,7 @@ every_damage_is_refused_or_told(void **state)
 	}
 }
 
-static void
-a_sound_capture_has_no_damages(void **state)
+TEST(a_sound_capture_has_no_damages)
 {
 	static const enum kmem_state states[] = { KMEM_STATE_RUNNING, KMEM_STATE_CLEAN_EXIT, KMEM_STATE_STARTING };
 
@@ -789,8 +782,7 @@ enum { STRIDE = 1 };
 #endif
 
 /* Everything of a closed capture is sealed, apart from what the launcher adds: no flipped bit goes unseen. */
-static void
-no_flipped_byte_of_a_closed_capture_goes_unseen(void **state)
+TEST(no_flipped_byte_of_a_closed_capture_goes_unseen)
 {
 	size_t bytes;
 	unsigned char *file = capture_builder_example(KMEM_STATE_CLEAN_EXIT, &bytes);
@@ -823,11 +815,5 @@ no_flipped_byte_of_a_closed_capture_goes_unseen(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_sound_capture_has_no_damages),
-		cmocka_unit_test(every_damage_is_refused_or_told),
-		cmocka_unit_test(no_flipped_byte_of_a_closed_capture_goes_unseen),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+	return test_run(scratch_make, scratch_remove, NULL, NULL);
 }

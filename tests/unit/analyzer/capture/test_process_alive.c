@@ -1,12 +1,7 @@
 /*
  * test_process_alive.c - does the process of a capture run now?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +9,7 @@
 
 #include "capture/process_alive.h"
 
-static void
-a_process_is_alive_by_pid_start_and_boot(void **state)
+TEST(a_process_is_alive_by_pid_start_and_boot)
 {
 	struct kmem_identity identity = { .pid = (uint32_t)getpid() };
 	FILE *file = fopen("/proc/self/stat", "r");
@@ -49,12 +43,4 @@ a_process_is_alive_by_pid_start_and_boot(void **state)
 	assert_false(process_is_alive(&identity));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_process_is_alive_by_pid_start_and_boot),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,12 +1,7 @@
 /*
  * test_running_capture.c - what is said of a process that has no capture?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -27,8 +22,7 @@ said_of(pid_t pid)
 	return fail.text;
 }
 
-static void
-a_process_that_nobody_has_waited_for_is_gone(void **state)
+TEST(a_process_that_nobody_has_waited_for_is_gone)
 {
 	pid_t pid = fork();
 	char wanted[64];
@@ -44,8 +38,7 @@ a_process_that_nobody_has_waited_for_is_gone(void **state)
 	assert_string_equal(said_of(pid), wanted);
 }
 
-static void
-a_process_without_the_recorder_is_not_recorded(void **state)
+TEST(a_process_without_the_recorder_is_not_recorded)
 {
 	char wanted[96];
 
@@ -55,13 +48,4 @@ a_process_without_the_recorder_is_not_recorded(void **state)
 	assert_string_equal(said_of(getpid()), wanted);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_process_that_nobody_has_waited_for_is_gone),
-		cmocka_unit_test(a_process_without_the_recorder_is_not_recorded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

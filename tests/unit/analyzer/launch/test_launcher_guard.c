@@ -1,12 +1,7 @@
 /*
  * test_launcher_guard.c - is a look that was killed told from a program that was?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -86,26 +81,21 @@ killed_looks(const char *lines, const char *action)
 	return killed;
 }
 
-static void
-looks_that_were_killed_are_counted(void **state)
+TEST(looks_that_were_killed_are_counted)
 {
-	(void)state;
 	assert_int_equal(killed_looks("", NULL), 0);
 	assert_int_equal(killed_looks("1\n", NULL), 0);
 	assert_int_equal(killed_looks("2\n1 1000\n3\n2 1000\n", NULL), 2);
 }
 
-static void
-so_they_are_beside_a_command(void **state)
+TEST(so_they_are_beside_a_command)
 {
-	(void)state;
 	assert_int_equal(killed_looks("2 1000\n1 1000\n3 1000\n2 1000\n", "exec:true"), 2);
 	/* The command of a guard is the user's. */
 	assert_int_equal(killed_looks("2\n2 1000\n", "exec:kill -9 $$"), 1);
 }
 
-static void
-what_is_no_pid_is_passed_over(void **state)
+TEST(what_is_no_pid_is_passed_over)
 {
 	char written[] = "/tmp/kmem-guard-written-XXXXXX";
 	char action[96];
@@ -123,8 +113,7 @@ what_is_no_pid_is_passed_over(void **state)
 	assert_int_equal(unlink(written), 0);
 }
 
-static void
-nobody_reads_in_a_folder_of_another_user(void **state)
+TEST(nobody_reads_in_a_folder_of_another_user)
 {
 	char folder[] = "/tmp/kmem-guard-XXXXXX";
 	const struct guard_task task = { .folder = mkdtemp(folder), .action = "exec:true", .look = killed_at_2 };
@@ -138,8 +127,7 @@ nobody_reads_in_a_folder_of_another_user(void **state)
 }
 
 /* Memory is short. */
-static void
-looks_are_taken_one_by_one(void **state)
+TEST(looks_are_taken_one_by_one)
 {
 	int file = mkstemp(told);
 
@@ -151,8 +139,7 @@ looks_are_taken_one_by_one(void **state)
 	assert_int_equal(killed_looks("5 1000\n5 1000\n1\n5 1000\n", "exec:true"), 0);
 }
 
-static void
-a_command_does_not_wait_for_a_look(void **state)
+TEST(a_command_does_not_wait_for_a_look)
 {
 	char action[64];
 
@@ -162,8 +149,7 @@ a_command_does_not_wait_for_a_look(void **state)
 	assert_int_equal(unlink(told), 0);
 }
 
-static void
-the_pipe_goes_with_a_launcher_that_is_killed(void **state)
+TEST(the_pipe_goes_with_a_launcher_that_is_killed)
 {
 	char folder[] = "/tmp/kmem-guard-XXXXXX";
 	const struct guard_task task = { .folder = mkdtemp(folder), .look = killed_at_2 };
@@ -195,10 +181,8 @@ static const struct {
 	{ 5, UINT64_MAX, 1, UINT64_MAX, "unknown now" },
 };
 
-static void
-kills_of_ours_are_left_out(void **state)
+TEST(kills_of_ours_are_left_out)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(counted_cases) / sizeof(counted_cases[0]); i++) {
 		struct kmem_kill_counters before = { .cgroup_oom_kill = counted_cases[i].before,
 			                                 .machine_oom_kill = counted_cases[i].before };
@@ -213,19 +197,4 @@ kills_of_ours_are_left_out(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(looks_that_were_killed_are_counted),
-		cmocka_unit_test(so_they_are_beside_a_command),
-		cmocka_unit_test(what_is_no_pid_is_passed_over),
-		cmocka_unit_test(nobody_reads_in_a_folder_of_another_user),
-		cmocka_unit_test(looks_are_taken_one_by_one),
-		cmocka_unit_test(a_command_does_not_wait_for_a_look),
-		cmocka_unit_test(the_pipe_goes_with_a_launcher_that_is_killed),
-		cmocka_unit_test(kills_of_ours_are_left_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

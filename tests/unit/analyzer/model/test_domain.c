@@ -1,12 +1,7 @@
 /*
  * test_domain.c - what kind of memory is a domain, by its number and by its name?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdbool.h>
 
@@ -40,8 +35,7 @@ static const struct {
 	{ KMEM_DOMAINS_MAX, "", { .kind = DOMAIN_OTHER }, false, false },
 };
 
-static void
-number_and_name_tell_the_same_kind(void **state)
+TEST(number_and_name_tell_the_same_kind)
 {
 	for (size_t i = 0; i < sizeof(domains) / sizeof(domains[0]); i++) {
 		struct domain_id by_number = domain_id_of(domains[i].number, false);
@@ -57,8 +51,7 @@ number_and_name_tell_the_same_kind(void **state)
 	}
 }
 
-static void
-hip_is_a_driver_of_the_same_kinds(void **state)
+TEST(hip_is_a_driver_of_the_same_kinds)
 {
 	assert_true(domain_id_of(KMEM_DOMAIN_CUDA_FIRST + 3, true).is_hip);
 	assert_false(domain_id_of(KMEM_DOMAIN_HEAP, true).is_hip);
@@ -68,13 +61,4 @@ hip_is_a_driver_of_the_same_kinds(void **state)
 	assert_true(domain_id_named("hip:3").is_hip);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(number_and_name_tell_the_same_kind),
-		cmocka_unit_test(hip_is_a_driver_of_the_same_kinds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,12 +1,7 @@
 /*
  * test_exit.c - are live figures those of the moment when the program began to exit, and does the rest stay as it was?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,8 +51,7 @@ new_scene(struct kmem_exit **taken)
 	return builder;
 }
 
-static void
-what_was_released_later_is_live(void **state)
+TEST(what_was_released_later_is_live)
 {
 	struct kmem_exit *taken;
 	struct model *model = load_built(new_scene(&taken), KMEM_STATE_CLEAN_EXIT);
@@ -80,8 +74,7 @@ what_was_released_later_is_live(void **state)
 }
 
 /* Killed, or not at its end yet: what is live is what counts. Where more is live than then, it went on working. */
-static void
-it_counts_for_a_program_that_ended_by_itself(void **state)
+TEST(it_counts_for_a_program_that_ended_by_itself)
 {
 	struct kmem_exit *taken;
 	struct capture_builder *builder = new_scene(&taken);
@@ -102,8 +95,7 @@ it_counts_for_a_program_that_ended_by_itself(void **state)
 	model_free(model);
 }
 
-static void
-what_cannot_be_is_left_out_and_told(void **state)
+TEST(what_cannot_be_is_left_out_and_told)
 {
 	for (unsigned i = 0; i < 9; i++) {
 		struct kmem_exit *taken;
@@ -151,11 +143,5 @@ what_cannot_be_is_left_out_and_told(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_released_later_is_live),
-		cmocka_unit_test(it_counts_for_a_program_that_ended_by_itself),
-		cmocka_unit_test(what_cannot_be_is_left_out_and_told),
-	};
-
-	return cmocka_run_group_tests_name("exit", tests, scratch_make, scratch_remove);
+	return test_run(scratch_make, scratch_remove, NULL, NULL);
 }

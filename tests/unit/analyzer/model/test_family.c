@@ -1,12 +1,7 @@
 /*
  * test_family.c - processes of one session: who copied whose memory, what was held at the same time, whom the kernel killed?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -151,8 +146,7 @@ no_counters(const struct kmem_identity *identity, struct kmem_kill_counters *cou
 
 static const struct verdict_now now = { .boot_id = "this-boot", .read_counters = no_counters };
 
-static void
-copies_are_told_with_the_lines_that_built_them(void **state)
+TEST(copies_are_told_with_the_lines_that_built_them)
 {
 	/* Two pairs of workers, one after the other, and one that copied too little to be sure. */
 	static const struct member members[] = {
@@ -177,8 +171,7 @@ copies_are_told_with_the_lines_that_built_them(void **state)
 }
 
 /* Also where the parent has released all the objects by its end: no sample of them is left. */
-static void
-inherited_objects_are_not_counted_with_their_arenas_too(void **state)
+TEST(inherited_objects_are_not_counted_with_their_arenas_too)
 {
 	static const struct member parent = { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT };
 	static const struct member child = { 101, PARENT, 10, 20, 0, 0, KMEM_STATE_CLEAN_EXIT };
@@ -256,8 +249,7 @@ load_copied_samples(uint64_t copied_mib, uint32_t most, uint32_t few, uint32_t d
 	return model;
 }
 
-static void
-copied_samples_are_bytes_of_their_line(void **state)
+TEST(copied_samples_are_bytes_of_their_line)
 {
 	struct model *model = load_copied_samples(40, 64, 4, 0);
 	const struct model_built *built = model->processes[1].built;
@@ -277,8 +269,7 @@ copied_samples_are_bytes_of_their_line(void **state)
 }
 
 /* A line has no more copied than it had, and all lines no more than the process. What was copied most is named first. */
-static void
-lines_have_no_more_copied_than_the_process(void **state)
+TEST(lines_have_no_more_copied_than_the_process)
 {
 	struct model *model = load_copied_samples(16, 120, 48, 0); // 30 MiB of 20, and 12 MiB
 	const struct model_built *built = model->processes[1].built;
@@ -294,8 +285,7 @@ lines_have_no_more_copied_than_the_process(void **state)
 	model_free(model);
 }
 
-static void
-a_damaged_count_of_copied_samples_is_left_out(void **state)
+TEST(a_damaged_count_of_copied_samples_is_left_out)
 {
 	struct model *model = load_copied_samples(40, 64, 4, 0x00050005);
 
@@ -306,8 +296,7 @@ a_damaged_count_of_copied_samples_is_left_out(void **state)
 	model_free(model);
 }
 
-static void
-small_copies_are_not_told(void **state)
+TEST(small_copies_are_not_told)
 {
 	static const struct member members[] = {
 		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
@@ -321,8 +310,7 @@ small_copies_are_not_told(void **state)
 	model_free(model);
 }
 
-static void
-sums_say_what_was_there_at_the_same_time(void **state)
+TEST(sums_say_what_was_there_at_the_same_time)
 {
 	/* 290 of the parent, which is there all the time; children of 100, 40 and 60: the last two meet. */
 	static const struct member members[] = {
@@ -348,8 +336,7 @@ sums_say_what_was_there_at_the_same_time(void **state)
 }
 
 /* Who was killed may have ended before the next one began: unless it was seen later, or alone could have started that one. */
-static void
-sums_over_processes_of_unknown_end_say_so(void **state)
+TEST(sums_over_processes_of_unknown_end_say_so)
 {
 	static const struct {
 		struct member members[3];
@@ -378,8 +365,7 @@ sums_over_processes_of_unknown_end_say_so(void **state)
 }
 
 /* exec by a raw system call: two images of one process, and nobody told the first one's end. */
-static void
-an_image_that_was_replaced_unseen_is_not_gone(void **state)
+TEST(an_image_that_was_replaced_unseen_is_not_gone)
 {
 	static const struct member members[] = {
 		{ PARENT, 0, 0, 0, 0, 0, KMEM_STATE_RUNNING },
@@ -406,8 +392,7 @@ an_image_that_was_replaced_unseen_is_not_gone(void **state)
 	model_free(model);
 }
 
-static void
-a_child_that_the_kernel_killed_is_no_good_end(void **state)
+TEST(a_child_that_the_kernel_killed_is_no_good_end)
 {
 	static const struct {
 		uint64_t kills;
@@ -443,8 +428,7 @@ a_child_that_the_kernel_killed_is_no_good_end(void **state)
 }
 
 /* A pool waits for ever for the worker that the kernel killed, and somebody stops the program. */
-static void
-a_program_that_was_stopped_tells_of_its_killed_child(void **state)
+TEST(a_program_that_was_stopped_tells_of_its_killed_child)
 {
 	static const struct {
 		int signal;
@@ -498,8 +482,7 @@ totals_of(struct model *model)
 }
 
 /* What was copied is a lower bound; of a process that ended before anybody looked nothing is known. */
-static void
-the_table_says_how_much_is_known_of_copies(void **state)
+TEST(the_table_says_how_much_is_known_of_copies)
 {
 	static const struct member members[] = {
 		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
@@ -519,8 +502,7 @@ the_table_says_how_much_is_known_of_copies(void **state)
 }
 
 /* A heap of 10 MiB beside mappings of 7: the process held 17, whatever each of its domains held at most. */
-static void
-a_process_peaked_no_lower_than_it_stands(void **state)
+TEST(a_process_peaked_no_lower_than_it_stands)
 {
 	static const struct member members[] = { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
 		                                     { 101, PARENT, 10, 20, 10, 0, KMEM_STATE_RUNNING } };
@@ -540,8 +522,7 @@ a_process_peaked_no_lower_than_it_stands(void **state)
 }
 
 /* Twelve are shown: 101, whose child 102 is large, is none of them. */
-static void
-a_child_stands_below_who_is_shown(void **state)
+TEST(a_child_stands_below_who_is_shown)
 {
 	struct member members[15] = { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
 		                          { 101, PARENT, 10, 80, 1, 0, KMEM_STATE_CLEAN_EXIT },
@@ -566,8 +547,7 @@ a_child_stands_below_who_is_shown(void **state)
 }
 
 /* Of a process that was killed nothing else protects them. */
-static void
-damaged_figures_are_told_and_left_out(void **state)
+TEST(damaged_figures_are_told_and_left_out)
 {
 	static const struct member members[] = {
 		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
@@ -602,28 +582,4 @@ damaged_figures_are_told_and_left_out(void **state)
 	model_free(model);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(copies_are_told_with_the_lines_that_built_them, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(inherited_objects_are_not_counted_with_their_arenas_too, scratch_make,
-		                                scratch_remove),
-		cmocka_unit_test_setup_teardown(copied_samples_are_bytes_of_their_line, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(lines_have_no_more_copied_than_the_process, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(a_damaged_count_of_copied_samples_is_left_out, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(small_copies_are_not_told, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(sums_say_what_was_there_at_the_same_time, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(sums_over_processes_of_unknown_end_say_so, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(the_table_says_how_much_is_known_of_copies, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(a_process_peaked_no_lower_than_it_stands, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(a_child_stands_below_who_is_shown, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(an_image_that_was_replaced_unseen_is_not_gone, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(damaged_figures_are_told_and_left_out, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(a_child_that_the_kernel_killed_is_no_good_end, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(a_program_that_was_stopped_tells_of_its_killed_child, scratch_make,
-		                                scratch_remove),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(scratch_make, scratch_remove)

@@ -1,11 +1,7 @@
 /*
  * test_frame_rules.c - whose code is a frame, which frame does a person see first, which module was imported?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 
@@ -21,8 +17,7 @@ python_frame(const char *file, const char *function)
 	};
 }
 
-static void
-users_code_is_told_from_installed_and_generated_code(void **state)
+TEST(users_code_is_told_from_installed_and_generated_code)
 {
 	static const struct {
 		const char *file;
@@ -70,8 +65,7 @@ users_code_is_told_from_installed_and_generated_code(void **state)
 	}
 }
 
-static void
-a_project_is_what_lies_below_it_without_its_environments(void **state)
+TEST(a_project_is_what_lies_below_it_without_its_environments)
 {
 	static const struct {
 		const char *project;
@@ -109,8 +103,7 @@ a_project_is_what_lies_below_it_without_its_environments(void **state)
 	}
 }
 
-static void
-native_frames_of_a_project_are_those_of_its_modules_and_sources(void **state)
+TEST(native_frames_of_a_project_are_those_of_its_modules_and_sources)
 {
 	static const struct {
 		const char *function;
@@ -171,8 +164,7 @@ make_stack(struct stack *stack, const char *const (*frames)[2])
 #define IMPORTLIB "=<frozen importlib._bootstrap>", "_find_and_load"
 #define TORCH "/v/lib/python3.11/site-packages/torch/"
 
-static void
-the_innermost_frame_of_the_users_is_where(void **state)
+TEST(the_innermost_frame_of_the_users_is_where)
 {
 	static const struct {
 		const char *const frames[8][2];
@@ -208,8 +200,7 @@ the_innermost_frame_of_the_users_is_where(void **state)
 	}
 }
 
-static void
-imports_are_named_by_their_top_level_module(void **state)
+TEST(imports_are_named_by_their_top_level_module)
 {
 	static const struct {
 		const char *const frames[8][2];
@@ -260,8 +251,7 @@ imports_are_named_by_their_top_level_module(void **state)
 	}
 }
 
-static void
-code_is_of_the_user_of_a_package_or_of_what_carries_it_out(void **state)
+TEST(code_is_of_the_user_of_a_package_or_of_what_carries_it_out)
 {
 	static const struct {
 		enum model_frame_kind kind;
@@ -308,8 +298,7 @@ code_is_of_the_user_of_a_package_or_of_what_carries_it_out(void **state)
 }
 
 /* Names alone do not make it: a program's own main() and call_init() are its own. */
-static void
-machinery_is_what_only_does_what_other_code_asks(void **state)
+TEST(machinery_is_what_only_does_what_other_code_asks)
 {
 	static const struct {
 		const char *module, *function;
@@ -358,18 +347,4 @@ machinery_is_what_only_does_what_other_code_asks(void **state)
 	assert_true(frame_rules_is_machinery(&frame, NULL));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(users_code_is_told_from_installed_and_generated_code),
-		cmocka_unit_test(a_project_is_what_lies_below_it_without_its_environments),
-		cmocka_unit_test(native_frames_of_a_project_are_those_of_its_modules_and_sources),
-		cmocka_unit_test(the_innermost_frame_of_the_users_is_where),
-		cmocka_unit_test(imports_are_named_by_their_top_level_module),
-		cmocka_unit_test(code_is_of_the_user_of_a_package_or_of_what_carries_it_out),
-		cmocka_unit_test(machinery_is_what_only_does_what_other_code_asks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,12 +1,7 @@
 /*
  * test_guard.c - is it known that the guard was passed, and can a capture be read as of that moment?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,8 +56,7 @@ load_then(struct capture_builder *builder, enum kmem_state state)
 	return model;
 }
 
-static void
-that_it_was_passed_is_known(void **state)
+TEST(that_it_was_passed_is_known)
 {
 	struct kmem_guard *taken;
 	struct model *model = load_built(new_scene(&taken), KMEM_STATE_RUNNING);
@@ -76,8 +70,7 @@ that_it_was_passed_is_known(void **state)
 	model_free(model);
 }
 
-static void
-a_capture_is_read_as_of_then(void **state)
+TEST(a_capture_is_read_as_of_then)
 {
 	static const enum kmem_state ends[] = { KMEM_STATE_RUNNING, KMEM_STATE_CLEAN_EXIT };
 
@@ -95,10 +88,8 @@ a_capture_is_read_as_of_then(void **state)
 	}
 }
 
-static void
-what_cannot_be_is_left_out_and_told(void **state)
+TEST(what_cannot_be_is_left_out_and_told)
 {
-	(void)state;
 	for (unsigned which = 0; which < 6; which++) {
 		struct kmem_guard *taken;
 		struct capture_builder *builder = new_scene(&taken);
@@ -124,14 +115,4 @@ what_cannot_be_is_left_out_and_told(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(that_it_was_passed_is_known, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(a_capture_is_read_as_of_then, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(what_cannot_be_is_left_out_and_told, scratch_make, scratch_remove),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(scratch_make, scratch_remove)

@@ -5,8 +5,7 @@
 
 static struct hand_model hand;
 
-static void
-names_without_room_are_no_lines_either(void **state)
+TEST(names_without_room_are_no_lines_either)
 {
 	struct model_site *site;
 
@@ -30,8 +29,7 @@ names_without_room_are_no_lines_either(void **state)
 }
 
 /* What is booked elsewhere, or lost, is no line to look at. */
-static void
-where_lines_say_little_the_run_is_to_be_recorded_again(void **state)
+TEST(where_lines_say_little_the_run_is_to_be_recorded_again)
 {
 	static const struct {
 		uint64_t folded_bytes, growth, unlisted_bytes;
@@ -66,13 +64,4 @@ where_lines_say_little_the_run_is_to_be_recorded_again(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_without_room_are_no_lines_either),
-		cmocka_unit_test(where_lines_say_little_the_run_is_to_be_recorded_again),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,12 +1,7 @@
 /*
  * test_model_arenas.c - do sampled small objects and what is left of the arenas add up to what the arenas take?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -81,8 +76,7 @@ sum_of(const struct model *model, const char *name)
 }
 
 /* An import's arenas among them: which line made arenas grow says nothing of what is left of them. */
-static void
-objects_and_the_rest_are_the_arenas(void **state)
+TEST(objects_and_the_rest_are_the_arenas)
 {
 	struct capture_builder *builder = begin(R);
 	struct model *model;
@@ -105,8 +99,7 @@ objects_and_the_rest_are_the_arenas(void **state)
 }
 
 /* Chance: then each sample stands for less. */
-static void
-objects_are_never_more_than_the_arenas(void **state)
+TEST(objects_are_never_more_than_the_arenas)
 {
 	struct capture_builder *builder = begin(R);
 	struct model *model;
@@ -125,8 +118,7 @@ objects_are_never_more_than_the_arenas(void **state)
 }
 
 /* Chance at the peak alone says nothing of what is alive, and of what was allocated. */
-static void
-a_peak_that_has_no_room_makes_nothing_else_less(void **state)
+TEST(a_peak_that_has_no_room_makes_nothing_else_less)
 {
 	struct capture_builder *builder = begin(R);
 	struct kmem_domain_row *objects = capture_builder_domain(builder, KMEM_DOMAIN_PYTHON_OBJECT);
@@ -149,8 +141,7 @@ a_peak_that_has_no_room_makes_nothing_else_less(void **state)
 }
 
 /* A forked child fills what was free in the arenas that it inherited, and then makes arenas of its own. */
-static void
-objects_in_inherited_arenas_are_counted_too(void **state)
+TEST(objects_in_inherited_arenas_are_counted_too)
 {
 	static const struct {
 		uint64_t inherited_mib, objects_mib, wanted_objects_mib, wanted_rest_mib;
@@ -178,8 +169,7 @@ objects_in_inherited_arenas_are_counted_too(void **state)
 }
 
 /* Which line asked is known, though what is left of the arenas has none. */
-static void
-a_refused_arena_has_the_line_that_asked(void **state)
+TEST(a_refused_arena_has_the_line_that_asked)
 {
 	struct capture_builder *builder = begin(R);
 	uint64_t frames[] = { 0x400100, 0x500200 };
@@ -201,8 +191,7 @@ a_refused_arena_has_the_line_that_asked(void **state)
 	model_free(model);
 }
 
-static void
-without_a_sample_arenas_are_what_they_were(void **state)
+TEST(without_a_sample_arenas_are_what_they_were)
 {
 	struct capture_builder *builder = begin(0);
 	struct model *model;
@@ -219,8 +208,7 @@ without_a_sample_arenas_are_what_they_were(void **state)
 }
 
 /* Generations count samples: those that are older than the counters are as many as the bytes say. */
-static void
-generations_are_of_samples(void **state)
+TEST(generations_are_of_samples)
 {
 	struct capture_builder *builder = begin(R);
 	struct kmem_generations *block;
@@ -245,8 +233,7 @@ generations_are_of_samples(void **state)
 }
 
 /* Of 10,000 draws of a Poisson number around k, at least 94 in 100 lie within the error that is told of them. */
-static void
-an_error_is_told_that_holds(void **state)
+TEST(an_error_is_told_that_holds)
 {
 	static const double means[] = { 3, 10, 30, 100, 400, 2000 };
 
@@ -278,8 +265,7 @@ an_error_is_told_that_holds(void **state)
 }
 
 /* Two records of a line: what each holds may be anything, also of what was released at exit. No recorder writes this; the sanitizers look on. */
-static void
-any_figures_are_read(void **state)
+TEST(any_figures_are_read)
 {
 	static const uint64_t figures[] = {
 		0, R, (UINT64_C(1) << 47) - 1, UINT64_C(1) << 47, UINT64_MAX - 7, INT64_MAX, UINT64_C(1) << 63
@@ -316,17 +302,5 @@ any_figures_are_read(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(objects_and_the_rest_are_the_arenas),
-		cmocka_unit_test(objects_are_never_more_than_the_arenas),
-		cmocka_unit_test(a_peak_that_has_no_room_makes_nothing_else_less),
-		cmocka_unit_test(objects_in_inherited_arenas_are_counted_too),
-		cmocka_unit_test(a_refused_arena_has_the_line_that_asked),
-		cmocka_unit_test(without_a_sample_arenas_are_what_they_were),
-		cmocka_unit_test(generations_are_of_samples),
-		cmocka_unit_test(an_error_is_told_that_holds),
-		cmocka_unit_test(any_figures_are_read),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+	return test_run(scratch_make, scratch_remove, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /*
  * test_model_cells.c - are cells of notebooks named by their numbers, and are runs of one text one site, across kernels?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,8 +89,7 @@ text_of(const struct model *model, const char *file)
 	return NULL;
 }
 
-static void
-runs_of_one_text_are_one_cell_across_kernels(void **state)
+TEST(runs_of_one_text_are_one_cell_across_kernels)
 {
 	struct capture_builder *builder = begin(100);
 	struct model *model;
@@ -121,8 +116,7 @@ runs_of_one_text_are_one_cell_across_kernels(void **state)
 	model_free(model);
 }
 
-static void
-different_cells_of_one_number_stay_apart(void **state)
+TEST(different_cells_of_one_number_stay_apart)
 {
 	struct capture_builder *builder = begin(100);
 	struct model *model;
@@ -140,8 +134,7 @@ different_cells_of_one_number_stay_apart(void **state)
 	model_free(model);
 }
 
-static void
-a_text_is_matched_without_the_newlines_that_ipython_drops(void **state)
+TEST(a_text_is_matched_without_the_newlines_that_ipython_drops)
 {
 	/* "import os; os.getpid()" with one and with two newlines behind it; what was compiled is what lines are counted in */
 	static const char *const files[] = { "/tmp/ipykernel_1/1745320667.py", "/tmp/ipykernel_1/3989835012.py" };
@@ -159,8 +152,7 @@ a_text_is_matched_without_the_newlines_that_ipython_drops(void **state)
 	}
 }
 
-static void
-lines_of_a_cell_magic_are_those_of_the_notebook(void **state)
+TEST(lines_of_a_cell_magic_are_those_of_the_notebook)
 {
 	struct capture_builder *builder = begin(100);
 	struct model *model;
@@ -174,8 +166,7 @@ lines_of_a_cell_magic_are_those_of_the_notebook(void **state)
 	model_free(model);
 }
 
-static void
-names_with_a_number_need_nothing_else(void **state)
+TEST(names_with_a_number_need_nothing_else)
 {
 	struct capture_builder *builder = begin(100);
 	struct model *model;
@@ -198,8 +189,7 @@ names_with_a_number_need_nothing_else(void **state)
 	model_free(model);
 }
 
-static void
-an_unknown_number_is_not_made_up(void **state)
+TEST(an_unknown_number_is_not_made_up)
 {
 	struct capture_builder *builder = begin(100);
 	struct model *model;
@@ -215,8 +205,7 @@ an_unknown_number_is_not_made_up(void **state)
 	model_free(model);
 }
 
-static void
-what_only_looks_like_a_cell_is_a_file(void **state)
+TEST(what_only_looks_like_a_cell_is_a_file)
 {
 	static const char *const files[] = {
 		"/srv/me/ipykernel_notes/x.py", "<ipython-input-x-1>", "/tmp/ipython-input-7", "<ipython-input-", "/ipykernel_",
@@ -254,8 +243,7 @@ remove_texts(void)
 	(void)unlink(path);
 }
 
-static void
-the_extension_knows_what_the_interpreter_did_not_tell(void **state)
+TEST(the_extension_knows_what_the_interpreter_did_not_tell)
 {
 	struct capture_builder *builder = begin(100);
 	struct model *model;
@@ -281,8 +269,7 @@ the_extension_knows_what_the_interpreter_did_not_tell(void **state)
 	remove_texts();
 }
 
-static void
-what_ran_after_the_guard_is_known(void **state)
+TEST(what_ran_after_the_guard_is_known)
 {
 	struct capture_builder *builder = begin(100);
 	const struct model_cells_since *since;
@@ -311,8 +298,7 @@ what_ran_after_the_guard_is_known(void **state)
 	remove_texts();
 }
 
-static void
-lines_that_are_no_cells_are_told_and_the_others_read(void **state)
+TEST(lines_that_are_no_cells_are_told_and_the_others_read)
 {
 	struct capture_builder *builder = begin(100);
 	struct model *model;
@@ -335,18 +321,5 @@ lines_that_are_no_cells_are_told_and_the_others_read(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(runs_of_one_text_are_one_cell_across_kernels),
-		cmocka_unit_test(different_cells_of_one_number_stay_apart),
-		cmocka_unit_test(a_text_is_matched_without_the_newlines_that_ipython_drops),
-		cmocka_unit_test(lines_of_a_cell_magic_are_those_of_the_notebook),
-		cmocka_unit_test(names_with_a_number_need_nothing_else),
-		cmocka_unit_test(an_unknown_number_is_not_made_up),
-		cmocka_unit_test(what_only_looks_like_a_cell_is_a_file),
-		cmocka_unit_test(the_extension_knows_what_the_interpreter_did_not_tell),
-		cmocka_unit_test(what_ran_after_the_guard_is_known),
-		cmocka_unit_test(lines_that_are_no_cells_are_told_and_the_others_read),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+	return test_run(scratch_make, scratch_remove, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /*
  * test_model_holders.c - is what a look found read as it was written, whatever stands there?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +31,7 @@ release(struct holders *holders)
 	free(holders);
 }
 
-static void
-lines_and_ways_are_read(void **state)
+TEST(lines_and_ways_are_read)
 {
 	struct holders *holders = read_text(HEAD "[" LINE("3") "]}");
 	const struct holders_line *line;
@@ -58,8 +52,7 @@ lines_and_ways_are_read(void **state)
 }
 
 /* Two of one type on the way: the one with as many items is named. */
-static void
-the_container_is_the_one_with_its_items(void **state)
+TEST(the_container_is_the_one_with_its_items)
 {
 	const struct holders_way way = {
 		.text = "local `a` -> dict of 10 [*] -> dict of 1,000 [*] -> dict of 1, [*] -> str",
@@ -77,8 +70,7 @@ the_container_is_the_one_with_its_items(void **state)
 }
 
 /* A copy under way has most samples; who keeps the original is what a person looks for. */
-static void
-what_was_found_for_sure_comes_before_a_guess_that_ends_with_a_call(void **state)
+TEST(what_was_found_for_sure_comes_before_a_guess_that_ends_with_a_call)
 {
 	static const struct {
 		struct holders_way ways[2];
@@ -111,8 +103,7 @@ what_was_found_for_sure_comes_before_a_guess_that_ends_with_a_call(void **state)
 	}
 }
 
-static void
-what_is_not_ours_is_none(void **state)
+TEST(what_is_not_ours_is_none)
 {
 	static const char *const texts[] = { "",
 		                                 "[]",
@@ -129,8 +120,7 @@ what_is_not_ours_is_none(void **state)
 }
 
 /* Members of any type, or none; texts with control characters. */
-static void
-strange_contents_do_no_harm(void **state)
+TEST(strange_contents_do_no_harm)
 {
 	struct holders *holders = read_text(
 		HEAD "[7, {}, null, {\"ways\": 3}, {\"ways\": [4, {\"kind\": \"lost\", \"items\": -5}],"
@@ -147,8 +137,7 @@ strange_contents_do_no_harm(void **state)
 	release(holders);
 }
 
-static void
-the_newest_look_at_a_line_counts(void **state)
+TEST(the_newest_look_at_a_line_counts)
 {
 	struct model_process processes[3] = { { .path = "" } };
 	struct model model = { .process_count = 3, .processes = processes };
@@ -177,8 +166,7 @@ the_newest_look_at_a_line_counts(void **state)
 }
 
 /* In a capture: a text that this version does not understand is told. */
-static void
-a_look_of_another_version_is_told(void **state)
+TEST(a_look_of_another_version_is_told)
 {
 	struct capture_builder *builder = capture_builder_new();
 	struct model *model;
@@ -202,15 +190,5 @@ a_look_of_another_version_is_told(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_found_for_sure_comes_before_a_guess_that_ends_with_a_call),
-		cmocka_unit_test(lines_and_ways_are_read),
-		cmocka_unit_test(what_is_not_ours_is_none),
-		cmocka_unit_test(strange_contents_do_no_harm),
-		cmocka_unit_test(the_newest_look_at_a_line_counts),
-		cmocka_unit_test(a_look_of_another_version_is_told),
-		cmocka_unit_test(the_container_is_the_one_with_its_items),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+	return test_run(scratch_make, scratch_remove, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /*
  * test_model_library.c - whose allocator is it that made a reservation, and can it be switched to malloc?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +34,7 @@ static const struct {
 	{ "/v/site-packages/polars/polars.abi3.so", "/usr/bin/python3.11", KMEM_DOMAIN_MMAP, NULL, NULL },
 };
 
-static void
-the_first_native_frame_names_the_library(void **state)
+TEST(the_first_native_frame_names_the_library)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const uint64_t frames[] = { 0x400100, 0x500200 };
@@ -74,8 +68,7 @@ the_first_native_frame_names_the_library(void **state)
 	}
 }
 
-static void
-who_collects_objects_is_known_by_the_code_that_maps(void **state)
+TEST(who_collects_objects_is_known_by_the_code_that_maps)
 {
 	static const struct {
 		const char *inner; // function and module of the first two native frames
@@ -119,10 +112,5 @@ who_collects_objects_is_known_by_the_code_that_maps(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_native_frame_names_the_library),
-		cmocka_unit_test(who_collects_objects_is_known_by_the_code_that_maps),
-	};
-
-	return cmocka_run_group_tests_name("libraries", tests, scratch_make, scratch_remove);
+	return test_run(scratch_make, scratch_remove, NULL, NULL);
 }

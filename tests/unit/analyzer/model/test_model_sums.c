@@ -4,12 +4,7 @@
  * A call site has one record for each thread that requested or released there, domains have no counters of their own, and
  * the words of peaks lag behind: what the model says is made of sums.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -64,8 +59,7 @@ new_record(struct capture_builder *builder, uint32_t stack, uint16_t slot, uint6
 }
 
 /* "<unknown> <unknown>" is no place. */
-static void
-code_without_room_for_its_name_is_said_in_words(void **state)
+TEST(code_without_room_for_its_name_is_said_in_words)
 {
 	struct capture_builder *builder = capture_builder_new();
 	uint64_t frame = capture_builder_python_frame(
@@ -80,8 +74,7 @@ code_without_room_for_its_name_is_said_in_words(void **state)
 	model_free(model);
 }
 
-static void
-a_domain_is_the_sum_of_its_sites(void **state)
+TEST(a_domain_is_the_sum_of_its_sites)
 {
 	struct capture_builder *builder = capture_builder_new();
 	struct model *model;
@@ -115,8 +108,7 @@ a_domain_is_the_sum_of_its_sites(void **state)
 }
 
 /* What the domain's word says is live lags behind, upwards and downwards. */
-static void
-peaks_are_of_what_the_sites_hold(void **state)
+TEST(peaks_are_of_what_the_sites_hold)
 {
 	static const struct {
 		uint64_t word_now, first_now, second_now;
@@ -149,8 +141,7 @@ peaks_are_of_what_the_sites_hold(void **state)
 }
 
 /* Each thread may have been killed in a request: between what the domain counts and what its site does. More than that is damage. */
-static void
-a_request_that_was_in_progress_explains_a_difference(void **state)
+TEST(a_request_that_was_in_progress_explains_a_difference)
 {
 	static const unsigned domains[] = { KMEM_DOMAIN_HEAP, KMEM_DOMAIN_MMAP, KMEM_DOMAIN_SHARED };
 
@@ -169,8 +160,7 @@ a_request_that_was_in_progress_explains_a_difference(void **state)
 	}
 }
 
-static void
-threads_that_release_for_others_are_one_site(void **state)
+TEST(threads_that_release_for_others_are_one_site)
 {
 	struct capture_builder *builder = capture_builder_new();
 	uint32_t stack = new_stack(builder, 0x400100);
@@ -197,8 +187,7 @@ threads_that_release_for_others_are_one_site(void **state)
 	model_free(model);
 }
 
-static void
-only_the_sum_can_be_impossible(void **state)
+TEST(only_the_sum_can_be_impossible)
 {
 	struct capture_builder *builder = capture_builder_new();
 	uint32_t stack = new_stack(builder, 0x400100);
@@ -217,8 +206,7 @@ only_the_sum_can_be_impossible(void **state)
 	model_free(model);
 }
 
-static void
-a_record_of_frees_alone_is_a_use(void **state)
+TEST(a_record_of_frees_alone_is_a_use)
 {
 	struct capture_builder *builder = capture_builder_new();
 	struct model *model;
@@ -233,8 +221,7 @@ a_record_of_frees_alone_is_a_use(void **state)
 	model_free(model);
 }
 
-static void
-generations_of_threads_are_summed_by_tick(void **state)
+TEST(generations_of_threads_are_summed_by_tick)
 {
 	struct capture_builder *builder = capture_builder_new();
 	uint32_t stack = new_stack(builder, 0x400100);
@@ -265,8 +252,7 @@ generations_of_threads_are_summed_by_tick(void **state)
 }
 
 /* One thread makes blocks of five generations, another, which makes none, releases them all but one. */
-static void
-what_a_consumer_releases_is_not_alive(void **state)
+TEST(what_a_consumer_releases_is_not_alive)
 {
 	struct capture_builder *builder = capture_builder_new();
 	uint32_t stack = new_stack(builder, 0x400100);
@@ -291,8 +277,7 @@ what_a_consumer_releases_is_not_alive(void **state)
 }
 
 /* The clock runs eight times per doubling: 33 to 41 is one doubling of the volume, 41 to 44 three eighths of that again. */
-static void
-what_was_built_at_one_go_does_not_accumulate(void **state)
+TEST(what_was_built_at_one_go_does_not_accumulate)
 {
 	static const struct {
 		unsigned first, latest, clock;
@@ -329,8 +314,7 @@ what_was_built_at_one_go_does_not_accumulate(void **state)
 }
 
 /* The first of all epochs decides how old a site without counters is; who released others' blocks hides none. */
-static void
-generations_without_counters_begin_with_the_first_record(void **state)
+TEST(generations_without_counters_begin_with_the_first_record)
 {
 	struct capture_builder *builder = capture_builder_new();
 	uint32_t stack = new_stack(builder, 0x400100);
@@ -347,8 +331,7 @@ generations_without_counters_begin_with_the_first_record(void **state)
 }
 
 /* No thread ever holds an older block of the line, so that none has counters. */
-static void
-threads_that_keep_one_block_each_are_generations(void **state)
+TEST(threads_that_keep_one_block_each_are_generations)
 {
 	static const struct {
 		unsigned threads, kept_from, clock;
@@ -381,8 +364,7 @@ threads_that_keep_one_block_each_are_generations(void **state)
 }
 
 /* Eight ticks of 64 KiB: two are a quarter. */
-static void
-survivors_are_told_by_quarters_of_the_volume(void **state)
+TEST(survivors_are_told_by_quarters_of_the_volume)
 {
 	static const struct {
 		unsigned first, latest, births;
@@ -419,8 +401,7 @@ survivors_are_told_by_quarters_of_the_volume(void **state)
  * A line that allocates evenly for longer than there are buckets: what is left of its first ticks, one block in each, is counted with the
  * latest ones. It leaks, or it is a queue of which the latest blocks are alive.
  */
-static void
-a_long_run_is_told_by_its_latest_ticks(void **state)
+TEST(a_long_run_is_told_by_its_latest_ticks)
 {
 	enum { FIRST = 28, CLOCK = 150 };
 	static const struct {
@@ -454,8 +435,7 @@ a_long_run_is_told_by_its_latest_ticks(void **state)
 	}
 }
 
-static void
-peaks_are_off_by_what_the_head_says(void **state)
+TEST(peaks_are_off_by_what_the_head_says)
 {
 	struct capture_builder *builder = capture_builder_new();
 	struct model *model;
@@ -480,8 +460,7 @@ write_forever(struct kmem_site *first, struct kmem_site *last)
 	}
 }
 
-static void
-a_program_that_writes_is_never_impossible(void **state)
+TEST(a_program_that_writes_is_never_impossible)
 {
 	enum { RECORDS = 3000 };
 	struct capture_builder *builder = capture_builder_new();
@@ -527,24 +506,5 @@ a_program_that_writes_is_never_impossible(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(code_without_room_for_its_name_is_said_in_words),
-		cmocka_unit_test(a_domain_is_the_sum_of_its_sites),
-		cmocka_unit_test(peaks_are_of_what_the_sites_hold),
-		cmocka_unit_test(a_request_that_was_in_progress_explains_a_difference),
-		cmocka_unit_test(threads_that_release_for_others_are_one_site),
-		cmocka_unit_test(only_the_sum_can_be_impossible),
-		cmocka_unit_test(a_record_of_frees_alone_is_a_use),
-		cmocka_unit_test(generations_of_threads_are_summed_by_tick),
-		cmocka_unit_test(what_a_consumer_releases_is_not_alive),
-		cmocka_unit_test(what_was_built_at_one_go_does_not_accumulate),
-		cmocka_unit_test(generations_without_counters_begin_with_the_first_record),
-		cmocka_unit_test(threads_that_keep_one_block_each_are_generations),
-		cmocka_unit_test(survivors_are_told_by_quarters_of_the_volume),
-		cmocka_unit_test(a_long_run_is_told_by_its_latest_ticks),
-		cmocka_unit_test(peaks_are_off_by_what_the_head_says),
-		cmocka_unit_test(a_program_that_writes_is_never_impossible),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+	return test_run(scratch_make, scratch_remove, NULL, NULL);
 }

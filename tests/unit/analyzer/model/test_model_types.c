@@ -1,11 +1,7 @@
 /*
  * test_model_types.c - are kinds of objects shown at their sites, and is a damaged table of them told?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,8 +52,7 @@ site_with_types(const struct model *model)
 	return NULL;
 }
 
-static void
-kinds_are_shown_at_their_site(void **state)
+TEST(kinds_are_shown_at_their_site)
 {
 	size_t bytes;
 	unsigned char *file = capture_builder_example(KMEM_STATE_CLEAN_EXIT, &bytes);
@@ -125,8 +120,7 @@ name_changed(unsigned char *file)
 }
 
 /* The program was killed there. */
-static void
-kinds_that_were_being_written_are_no_damage(void **state)
+TEST(kinds_that_were_being_written_are_no_damage)
 {
 	size_t bytes;
 	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
@@ -155,8 +149,7 @@ static const struct {
 	{ "name changed", name_changed, 1, "type of objects" },
 };
 
-static void
-what_is_damaged_is_left_out_and_told(void **state)
+TEST(what_is_damaged_is_left_out_and_told)
 {
 	for (size_t i = 0; i < COUNT_OF(damages); i++) {
 		size_t bytes;
@@ -178,8 +171,7 @@ what_is_damaged_is_left_out_and_told(void **state)
 	}
 }
 
-static void
-the_most_frequent_kinds_are_kept(void **state)
+TEST(the_most_frequent_kinds_are_kept)
 {
 	static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h" };
 	struct model_tally types[MODEL_TYPES_MAX];
@@ -199,12 +191,5 @@ the_most_frequent_kinds_are_kept(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kinds_are_shown_at_their_site),
-		cmocka_unit_test(kinds_that_were_being_written_are_no_damage),
-		cmocka_unit_test(what_is_damaged_is_left_out_and_told),
-		cmocka_unit_test(the_most_frequent_kinds_are_kept),
-	};
-
-	return cmocka_run_group_tests_name("model_types", tests, scratch_make, scratch_remove);
+	return test_run(scratch_make, scratch_remove, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /*
  * test_relations.c - is a line that a thread was given shown as what it is?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -88,8 +83,7 @@ unload(void **state)
 }
 
 /* Own Python frames of libraries: what was given begins at the user's first frame. */
-static void
-behind_frames_of_libraries_stand_the_given_ones(void **state)
+TEST(behind_frames_of_libraries_stand_the_given_ones)
 {
 	struct model_frame native = { .kind = MODEL_FRAME_NATIVE };
 	struct model_frame library = { .kind = MODEL_FRAME_PYTHON, .is_library = true };
@@ -126,8 +120,7 @@ times(const char *in, const char *what)
 	return count;
 }
 
-static void
-each_relation_is_a_line_of_its_own(void **state)
+TEST(each_relation_is_a_line_of_its_own)
 {
 	unsigned seen[3] = { 0 };
 
@@ -145,8 +138,7 @@ each_relation_is_a_line_of_its_own(void **state)
 	assert_int_equal(seen[MODEL_RELATION_STARTED_BY], 1);
 }
 
-static void
-behind_the_line_stands_the_creator(void **state)
+TEST(behind_the_line_stands_the_creator)
 {
 	for (size_t i = 0; i < model->site_count; i++) {
 		const struct model_site *site = &model->sites[i];
@@ -158,8 +150,7 @@ behind_the_line_stands_the_creator(void **state)
 	}
 }
 
-static void
-both_outputs_say_it(void **state)
+TEST(both_outputs_say_it)
 {
 	/* Lines and sites, and the frames of sites. */
 	assert_int_equal(times(json, "\"relation\": \"while\""), 2 + 2 + 2);
@@ -172,8 +163,7 @@ both_outputs_say_it(void **state)
 }
 
 /* JAX: a line gives work to threads, and the next one waits for it. Which of them is at work when the threads allocate is chance. */
-static void
-what_threads_did_is_put_to_the_line_that_gave_the_work(void **state)
+TEST(what_threads_did_is_put_to_the_line_that_gave_the_work)
 {
 	enum { GIVES, WAITS, OWN_GIVES, OWN_WAITS, OTHER_WORK, OTHER_FUNCTION, BEGINS, OWN_BEGINS, LOGS, LOGS_TOO, SITES };
 	static const char library[] = "libxla.so";
@@ -218,8 +208,7 @@ what_threads_did_is_put_to_the_line_that_gave_the_work(void **state)
 }
 
 /* A person who never reads of marks elsewhere is told that this one is no proof. */
-static void
-a_verdict_says_what_the_mark_is(void **state)
+TEST(a_verdict_says_what_the_mark_is)
 {
 	static struct hand_model hand;
 	struct verdict verdict;
@@ -240,14 +229,5 @@ a_verdict_says_what_the_mark_is(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_threads_did_is_put_to_the_line_that_gave_the_work),
-		cmocka_unit_test(behind_frames_of_libraries_stand_the_given_ones),
-		cmocka_unit_test(each_relation_is_a_line_of_its_own),
-		cmocka_unit_test(behind_the_line_stands_the_creator),
-		cmocka_unit_test(both_outputs_say_it),
-		cmocka_unit_test(a_verdict_says_what_the_mark_is),
-	};
-
-	return cmocka_run_group_tests(tests, load, unload);
+	return test_run(load, unload, NULL, NULL);
 }

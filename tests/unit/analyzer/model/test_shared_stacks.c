@@ -1,12 +1,7 @@
 /*
  * test_shared_stacks.c - is a stack whole again whose outer frames stand in other records, and is a broken chain told?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,8 +45,7 @@ check_frames(const struct capture_stack *stack, const uint64_t *frames, uint32_t
 }
 
 /* Random stacks, each on a random part of an earlier one: some on parts that stand three records further out. */
-static void
-every_stack_is_whole_again(void **state)
+TEST(every_stack_is_whole_again)
 {
 	enum { STACKS = 2000 };
 	struct whole {
@@ -171,8 +165,7 @@ too_few_frames(struct chain *chain)
 	capture_builder_seal(&outermost->record);
 }
 
-static void
-broken_chains_keep_the_inner_frames(void **state)
+TEST(broken_chains_keep_the_inner_frames)
 {
 	static const struct {
 		void (*damage)(struct chain *chain);
@@ -219,8 +212,7 @@ broken_chains_keep_the_inner_frames(void **state)
 	}
 }
 
-static void
-more_own_frames_than_all_are_refused(void **state)
+TEST(more_own_frames_than_all_are_refused)
 {
 	static const uint64_t frames[] = { 1, 2, 3 };
 	struct capture_builder *builder = capture_builder_new();
@@ -239,8 +231,7 @@ more_own_frames_than_all_are_refused(void **state)
 }
 
 /* The chain is longer than possible although every link of it is sound. */
-static void
-chains_end(void **state)
+TEST(chains_end)
 {
 	struct capture_builder *builder = capture_builder_new();
 	uint64_t frames[KMEM_STACK_CHAIN_MAX + 2];
@@ -264,8 +255,7 @@ chains_end(void **state)
 	capture_close(capture);
 }
 
-static void
-a_gap_in_the_part_that_is_left_out_is_gone(void **state)
+TEST(a_gap_in_the_part_that_is_left_out_is_gone)
 {
 	static const uint64_t frames[] = { 1, 2, 3, 4 };
 
@@ -292,8 +282,7 @@ a_gap_in_the_part_that_is_left_out_is_gone(void **state)
 }
 
 /* The model: the gap stands where the whole stack has it, and equal stacks of other records are one. */
-static void
-the_model_shows_whole_stacks(void **state)
+TEST(the_model_shows_whole_stacks)
 {
 	static const uint64_t frames[] = { 0x400100, 0x400200, 0x400300, 0x400400 };
 	struct model_options options = { .capture = scratch_file };
@@ -329,14 +318,5 @@ the_model_shows_whole_stacks(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_stack_is_whole_again),
-		cmocka_unit_test(broken_chains_keep_the_inner_frames),
-		cmocka_unit_test(more_own_frames_than_all_are_refused),
-		cmocka_unit_test(chains_end),
-		cmocka_unit_test(a_gap_in_the_part_that_is_left_out_is_gone),
-		cmocka_unit_test(the_model_shows_whole_stacks),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+	return test_run(scratch_make, scratch_remove, NULL, NULL);
 }

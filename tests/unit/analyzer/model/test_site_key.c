@@ -1,12 +1,7 @@
 /*
  * test_site_key.c - does a site keep its key when only its surroundings change, and lose it when its code does?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -210,8 +205,7 @@ static const struct {
 	  { 0, { NATIVE("app", "operator>", true) } } },
 };
 
-static void
-keys_follow_the_code(void **state)
+TEST(keys_follow_the_code)
 {
 	for (size_t i = 0; i < COUNT_OF(pairs); i++) {
 		uint64_t left = key_of(&pairs[i].left);
@@ -224,8 +218,7 @@ keys_follow_the_code(void **state)
 }
 
 /* Two lines of one function: one family, numbered by line whatever the order in the capture. */
-static void
-siblings_are_numbered_by_line(void **state)
+TEST(siblings_are_numbered_by_line)
 {
 	static const struct stack stacks[] = {
 		{ 0, { PY("t.py", "f", 30, true) } },
@@ -250,8 +243,7 @@ siblings_are_numbered_by_line(void **state)
 	assert_true(site_key_family(sites[3].key) != site_key_family(sites[0].key));
 }
 
-static void
-a_site_without_frames_has_a_key(void **state)
+TEST(a_site_without_frames_has_a_key)
 {
 	static const struct stack none = { 0, { { 0 } } };
 	static const struct stack other = { 1, { { 0 } } };
@@ -260,14 +252,4 @@ a_site_without_frames_has_a_key(void **state)
 	assert_true(key_of(&none) != key_of(&other));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys_follow_the_code),
-		cmocka_unit_test(siblings_are_numbered_by_line),
-		cmocka_unit_test(a_site_without_frames_has_a_key),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -3,12 +3,7 @@
  *
  * Small tables of each format by hand, with the line that co_lines() of that interpreter gives; then damaged ones.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,8 +50,7 @@ static const struct {
 	{ "3.15 like 3.11", 0x030f, 30, { 0x80 | 11 << 3, 1, 2 }, 3, 0, 31 },
 };
 
-static void
-lines_are_those_of_the_interpreter(void **state)
+TEST(lines_are_those_of_the_interpreter)
 {
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		/* Of exactly the table's size, so that a sanitizer sees any step beyond it. */
@@ -72,8 +66,7 @@ lines_are_those_of_the_interpreter(void **state)
 	}
 }
 
-static void
-any_table_gives_some_line(void **state)
+TEST(any_table_gives_some_line)
 {
 	uint32_t seed = 1;
 
@@ -91,13 +84,4 @@ any_table_gives_some_line(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_are_those_of_the_interpreter),
-		cmocka_unit_test(any_table_gives_some_line),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

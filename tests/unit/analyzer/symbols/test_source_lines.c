@@ -1,11 +1,7 @@
 /*
  * test_source_lines.c - is a line of source shown only when it is what ran?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -50,8 +46,7 @@ now(void)
 	return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
 }
 
-static void
-lines_end_where_python_ends_them_and_can_be_shown(void **state)
+TEST(lines_end_where_python_ends_them_and_can_be_shown)
 {
 	static const char text[] = "\xef\xbb\xbf"
 							   "first\r\n\tsecond  \rthird\n\nfi\x1b[31mfth\x00!\nbad \xff\xfe\nl\xc3\xa4st";
@@ -70,8 +65,7 @@ lines_end_where_python_ends_them_and_can_be_shown(void **state)
 	source_lines_free(lines);
 }
 
-static void
-a_long_line_is_cut_between_characters(void **state)
+TEST(a_long_line_is_cut_between_characters)
 {
 	char text[3000];
 	struct source_lines *lines;
@@ -88,8 +82,7 @@ a_long_line_is_cut_between_characters(void **state)
 	source_lines_free(lines);
 }
 
-static void
-a_file_that_changed_since_is_never_shown(void **state)
+TEST(a_file_that_changed_since_is_never_shown)
 {
 	const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
 	char path[256];
@@ -110,8 +103,7 @@ a_file_that_changed_since_is_never_shown(void **state)
 }
 
 /* A script that another process of the session wrote before it ran. */
-static void
-each_process_is_compared_with_its_own_start(void **state)
+TEST(each_process_is_compared_with_its_own_start)
 {
 	struct source_place place = {
 		.directory = scratch_folder, .file = "own.py", .path = "own.py", .line = 1, .function = ""
@@ -135,8 +127,7 @@ each_process_is_compared_with_its_own_start(void **state)
 }
 
 /* A whole file is its text, or the reason why there is none. */
-static void
-a_whole_file_says_why_it_cannot_be_shown(void **state)
+TEST(a_whole_file_says_why_it_cannot_be_shown)
 {
 	static const struct {
 		const char *file;
@@ -172,8 +163,7 @@ a_whole_file_says_why_it_cannot_be_shown(void **state)
 	}
 }
 
-static void
-what_is_no_file_is_no_line(void **state)
+TEST(what_is_no_file_is_no_line)
 {
 	static const char *const names[] = { "", "<string>", "missing.py", "/dev/zero", "/proc/self/mem", "/", "../x" };
 	struct source_lines *lines = source_lines_new(now() + 1000000000, NULL);
@@ -189,8 +179,7 @@ what_is_no_file_is_no_line(void **state)
 	source_lines_free(lines);
 }
 
-static void
-another_file_is_told_by_its_functions(void **state)
+TEST(another_file_is_told_by_its_functions)
 {
 	static const char text
 		[] = "def f(a):\n    return a\n@wraps\nasync def  g (a): pass\nclass C: x = 1\nh = lambda: 0\ndef ff(): 0\n";
@@ -224,8 +213,7 @@ another_file_is_told_by_its_functions(void **state)
 	source_lines_free(lines);
 }
 
-static void
-recorded_texts_need_no_file(void **state)
+TEST(recorded_texts_need_no_file)
 {
 	struct source_lines *lines = source_lines_new(0, NULL);
 	bool is_changed;
@@ -240,16 +228,5 @@ recorded_texts_need_no_file(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_end_where_python_ends_them_and_can_be_shown),
-		cmocka_unit_test(a_long_line_is_cut_between_characters),
-		cmocka_unit_test(a_file_that_changed_since_is_never_shown),
-		cmocka_unit_test(each_process_is_compared_with_its_own_start),
-		cmocka_unit_test(a_whole_file_says_why_it_cannot_be_shown),
-		cmocka_unit_test(what_is_no_file_is_no_line),
-		cmocka_unit_test(another_file_is_told_by_its_functions),
-		cmocka_unit_test(recorded_texts_need_no_file),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+	return test_run(scratch_make, scratch_remove, NULL, NULL);
 }

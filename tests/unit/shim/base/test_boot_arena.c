@@ -35,8 +35,7 @@ pieces(void *unused)
 	return 0;
 }
 
-static void
-pieces_are_aligned_zeroed_and_apart(void **state)
+TEST(pieces_are_aligned_zeroed_and_apart)
 {
 	assert_int_equal(in_child(pieces, NULL), 0);
 }
@@ -59,14 +58,12 @@ fills(void *unused)
 	return 0;
 }
 
-static void
-when_full_it_refuses_and_a_refusal_costs_nothing(void **state)
+TEST(when_full_it_refuses_and_a_refusal_costs_nothing)
 {
 	assert_int_equal(in_child(fills, NULL), 0);
 }
 
-static void
-other_memory_is_not_its_own(void **state)
+TEST(other_memory_is_not_its_own)
 {
 	char local;
 	void *heap = malloc(10);
@@ -77,14 +74,4 @@ other_memory_is_not_its_own(void **state)
 	free(heap);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pieces_are_aligned_zeroed_and_apart),
-		cmocka_unit_test(when_full_it_refuses_and_a_refusal_costs_nothing),
-		cmocka_unit_test(other_memory_is_not_its_own),
-	};
-
-	return cmocka_run_group_tests_name("boot_arena", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

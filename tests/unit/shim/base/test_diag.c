@@ -13,8 +13,7 @@
 
 #include "base/diag.h"
 
-static void
-formats_agree_with_printf(void **state)
+TEST(formats_agree_with_printf)
 {
 	char ours[256];
 	char theirs[256];
@@ -39,8 +38,7 @@ formats_agree_with_printf(void **state)
 	assert_string_equal(ours, "(null)");
 }
 
-static void
-what_does_not_fit_is_cut_and_terminated(void **state)
+TEST(what_does_not_fit_is_cut_and_terminated)
 {
 	static const struct {
 		size_t size;
@@ -68,8 +66,7 @@ speaks(void *level)
 	return 0;
 }
 
-static void
-levels_decide_what_is_said(void **state)
+TEST(levels_decide_what_is_said)
 {
 	static const char *const wanted[] = {
 		[DIAG_QUIET] = "",
@@ -96,8 +93,7 @@ says_much(void *unused)
 	return 0;
 }
 
-static void
-a_message_is_always_one_line(void **state)
+TEST(a_message_is_always_one_line)
 {
 	char text[8192];
 	char *end;
@@ -144,8 +140,7 @@ speaks_into_a_full_pipe(void *context)
 	return 0;
 }
 
-static void
-only_the_stderr_of_the_start_is_written_and_never_waited_for(void **state)
+TEST(only_the_stderr_of_the_start_is_written_and_never_waited_for)
 {
 	char text[256];
 
@@ -180,8 +175,7 @@ speaks_to_nobody(void *has_pending)
 	return (sigismember(&pending, SIGPIPE) == 1) == *(bool *)has_pending ? 0 : 3;
 }
 
-static void
-a_closed_pipe_is_not_the_programs_sigpipe(void **state)
+TEST(a_closed_pipe_is_not_the_programs_sigpipe)
 {
 	bool has_pending[] = { false, true };
 
@@ -189,17 +183,4 @@ a_closed_pipe_is_not_the_programs_sigpipe(void **state)
 	assert_int_equal(in_child(speaks_to_nobody, &has_pending[1]), 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(formats_agree_with_printf),
-		cmocka_unit_test(what_does_not_fit_is_cut_and_terminated),
-		cmocka_unit_test(levels_decide_what_is_said),
-		cmocka_unit_test(a_message_is_always_one_line),
-		cmocka_unit_test(only_the_stderr_of_the_start_is_written_and_never_waited_for),
-		cmocka_unit_test(a_closed_pipe_is_not_the_programs_sigpipe),
-	};
-
-	return cmocka_run_group_tests_name("diag", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

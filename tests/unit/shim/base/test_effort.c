@@ -23,16 +23,14 @@ begin(void **state)
 	return 0;
 }
 
-static void
-what_is_seldom_counts_at_once(void **state)
+TEST(what_is_seldom_counts_at_once)
 {
 	effort_count(SELDOM);
 	assert_int_equal(effort_sum(SELDOM), 1);
 	assert_int_equal(kept.counts[SELDOM], 1);
 }
 
-static void
-what_is_frequent_counts_in_batches_and_the_rest_when_the_thread_ends(void **state)
+TEST(what_is_frequent_counts_in_batches_and_the_rest_when_the_thread_ends)
 {
 	for (unsigned i = 1; i < KMEM_EFFORT_BATCH; i++)
 		effort_count(OFTEN);
@@ -48,8 +46,7 @@ what_is_frequent_counts_in_batches_and_the_rest_when_the_thread_ends(void **stat
 	assert_int_equal(effort_sum(OFTEN), KMEM_EFFORT_BATCH + 1007);
 }
 
-static void
-a_call_touches_no_capture_before_something_else_counts(void **state)
+TEST(a_call_touches_no_capture_before_something_else_counts)
 {
 	effort_count_call();
 	effort_count_call();
@@ -72,8 +69,7 @@ count_in_thread(void *unused)
 	return unused;
 }
 
-static void
-threads_lose_nothing_of_each_other(void **state)
+TEST(threads_lose_nothing_of_each_other)
 {
 	pthread_t threads[4];
 
@@ -85,8 +81,7 @@ threads_lose_nothing_of_each_other(void **state)
 	assert_int_equal(effort_sum(SELDOM), 4 * 12345);
 }
 
-static void
-what_was_counted_before_there_was_a_capture_is_in_it(void **state)
+TEST(what_was_counted_before_there_was_a_capture_is_in_it)
 {
 	static struct kmem_efforts later;
 
@@ -97,8 +92,7 @@ what_was_counted_before_there_was_a_capture_is_in_it(void **state)
 	assert_int_equal(later.counts[SELDOM], 1);
 }
 
-static void
-a_child_begins_at_0(void **state)
+TEST(a_child_begins_at_0)
 {
 	effort_count(SELDOM);
 	effort_count(OFTEN);
@@ -121,8 +115,7 @@ static const struct {
 	{ -1000000000, KMEM_EFFORT_GROWTHS, KMEM_EFFORT_HEARTBEATS, "of a processor whose clock is behind" },
 };
 
-static void
-the_longest_pause_is_kept(void **state)
+TEST(the_longest_pause_is_kept)
 {
 	effort_end(0, KMEM_EFFORT_WALKS); // nobody could look at the clock
 	assert_int_equal(kept.longest_pause, 0);
@@ -141,18 +134,4 @@ the_longest_pause_is_kept(void **state)
 	assert_int_equal(kept.longest_pause & 255, KMEM_EFFORT_WALKS); // a child has its own longest one
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_is_seldom_counts_at_once, begin),
-		cmocka_unit_test_setup(what_is_frequent_counts_in_batches_and_the_rest_when_the_thread_ends, begin),
-		cmocka_unit_test_setup(a_call_touches_no_capture_before_something_else_counts, begin),
-		cmocka_unit_test_setup(threads_lose_nothing_of_each_other, begin),
-		cmocka_unit_test_setup(what_was_counted_before_there_was_a_capture_is_in_it, begin),
-		cmocka_unit_test_setup(a_child_begins_at_0, begin),
-		cmocka_unit_test_setup(the_longest_pause_is_kept, begin),
-	};
-
-	return cmocka_run_group_tests_name("effort", tests, NULL, NULL);
-}
+RUN_TESTS(begin, NULL)

@@ -27,8 +27,7 @@ object_of(const char *part_of_name)
 	return object;
 }
 
-static void
-finds_what_the_loader_finds(void **state)
+TEST(finds_what_the_loader_finds)
 {
 	static const char *const names[] = { "stdout", "environ", "getenv", "qsort", "strtoul", "malloc", "printf" };
 	struct elf_object libc = object_of("libc.so");
@@ -45,8 +44,7 @@ finds_what_the_loader_finds(void **state)
 	dlclose(handle);
 }
 
-static void
-finds_the_version_of_today(void **state)
+TEST(finds_the_version_of_today)
 {
 	static const char *const names[] = {
 		"pthread_cond_signal", "pthread_cond_wait", "quick_exit", "memcpy", "realpath", "glob", "regexec",
@@ -66,8 +64,7 @@ finds_the_version_of_today(void **state)
 	dlclose(handle);
 }
 
-static void
-finds_nothing_else(void **state)
+TEST(finds_nothing_else)
 {
 	struct elf_object libc = object_of("libc.so");
 	struct elf_object cmocka = object_of("libcmocka");
@@ -81,8 +78,7 @@ finds_nothing_else(void **state)
 }
 
 /* The kernel's object: its dynamic section is not relocated. */
-static void
-reads_an_object_that_the_loader_cannot_write(void **state)
+TEST(reads_an_object_that_the_loader_cannot_write)
 {
 	struct elf_object vdso = object_of("linux-vdso");
 
@@ -90,8 +86,7 @@ reads_an_object_that_the_loader_cannot_write(void **state)
 }
 
 /* What may be unloaded meanwhile is read through the kernel: the same is found, and of what is gone nothing. */
-static void
-reads_what_may_be_gone(void **state)
+TEST(reads_what_may_be_gone)
 {
 	struct checked_window window = { .addr = CHECKED_WINDOW_EMPTY };
 	struct elf_object libc = object_of("libc.so");
@@ -109,8 +104,7 @@ reads_what_may_be_gone(void **state)
 }
 
 /* A table with the old kind of hashes: two symbols in one bucket. */
-static void
-reads_old_hashes(void **state)
+TEST(reads_old_hashes)
 {
 	static const char names[] = "\0one\0two";
 	static Elf64_Sym symbols[3] = { { 0 },
@@ -128,14 +122,4 @@ reads_old_hashes(void **state)
 	assert_int_equal(elf_symbols_addr(&object, "three"), 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_what_the_loader_finds), cmocka_unit_test(finds_the_version_of_today),
-		cmocka_unit_test(finds_nothing_else),          cmocka_unit_test(reads_an_object_that_the_loader_cannot_write),
-		cmocka_unit_test(reads_what_may_be_gone),      cmocka_unit_test(reads_old_hashes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -23,8 +23,7 @@ plain(const unsigned char *bytes, size_t count)
 	return ~state;
 }
 
-static void
-the_checksum_of_known_text_is_crc_32c(void **state)
+TEST(the_checksum_of_known_text_is_crc_32c)
 {
 	static const char zeros[32];
 
@@ -34,8 +33,7 @@ the_checksum_of_known_text_is_crc_32c(void **state)
 }
 
 /* By the processor and by the table, at every alignment, in one call and in several. */
-static void
-all_ways_to_a_checksum_agree(void **state)
+TEST(all_ways_to_a_checksum_agree)
 {
 	enum { BYTES = 4096 };
 	static unsigned char bytes[BYTES];
@@ -58,8 +56,7 @@ all_ways_to_a_checksum_agree(void **state)
 }
 
 /* F6: no change of one byte of a word that is stored twice gives another word that agrees with itself. */
-static void
-F6_a_damaged_word_does_not_agree_with_its_copy(void **state)
+TEST(F6_a_damaged_word_does_not_agree_with_its_copy)
 {
 	static const uint32_t numbers[] = { 0, 1, 255, 256, 0x030b07f0, 0x00ffff00, UINT32_MAX };
 
@@ -75,8 +72,7 @@ F6_a_damaged_word_does_not_agree_with_its_copy(void **state)
 	}
 }
 
-static void
-a_rough_number_is_right_to_a_thousandth(void **state)
+TEST(a_rough_number_is_right_to_a_thousandth)
 {
 	assert_int_equal(kmem_rough_bytes(kmem_rough(0)), 0);
 	assert_int_equal(kmem_rough_bytes(kmem_rough(1023)), 0);
@@ -90,8 +86,7 @@ a_rough_number_is_right_to_a_thousandth(void **state)
 		(void)kmem_rough_bytes((uint16_t)damaged); // no shift of its own width or more
 }
 
-static void
-only_what_says_so_turns_a_protection_off(void **state)
+TEST(only_what_says_so_turns_a_protection_off)
 {
 	static const char *const off[] = { "", "0", "no", "off", "false", "No", "OFF", "False" };
 	static const char *const on[] = { "1", "true", "TRUE", "yes", "on", "2", "y", "0 ", " ", "nope" };
@@ -104,16 +99,4 @@ only_what_says_so_turns_a_protection_off(void **state)
 		assert_true(kmem_is_wanted(on[i]));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_checksum_of_known_text_is_crc_32c),
-		cmocka_unit_test(all_ways_to_a_checksum_agree),
-		cmocka_unit_test(a_rough_number_is_right_to_a_thousandth),
-		cmocka_unit_test(only_what_says_so_turns_a_protection_off),
-		cmocka_unit_test(F6_a_damaged_word_does_not_agree_with_its_copy),
-	};
-
-	return cmocka_run_group_tests_name("kmem_words", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

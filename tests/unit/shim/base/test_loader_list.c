@@ -96,8 +96,7 @@ same_everywhere(void)
 	return count;
 }
 
-static void
-it_says_what_the_loader_says(void **state)
+TEST(it_says_what_the_loader_says)
 {
 	static const uint32_t rooms[] = { 0, 1, 3, LOADER_LIST_ROOM };
 	void *handles[ARRAY_LEN(libraries)];
@@ -116,8 +115,7 @@ it_says_what_the_loader_says(void **state)
 	}
 }
 
-static void
-what_is_in_no_object_is_not_found(void **state)
+TEST(what_is_in_no_object_is_not_found)
 {
 	struct loaded_object object;
 	int on_the_stack = 0;
@@ -148,8 +146,7 @@ address_of(const char *library, const char *function)
 	return addr;
 }
 
-static void
-an_object_is_found_as_soon_as_it_is_there(void **state)
+TEST(an_object_is_found_as_soon_as_it_is_there)
 {
 	for (size_t i = 0; i < 20; i++) {
 		uint64_t addr = address_of("libz.so.1", "inflate");
@@ -167,8 +164,7 @@ an_object_is_found_as_soon_as_it_is_there(void **state)
 }
 
 /* L3: libc unloads its converters without dlclose(). */
-static void
-what_libc_unloads_by_itself_is_not_given_out(void **state)
+TEST(what_libc_unloads_by_itself_is_not_given_out)
 {
 	struct dl_find_object theirs;
 
@@ -196,15 +192,4 @@ what_libc_unloads_by_itself_is_not_given_out(void **state)
 	fail_msg("libc did not unload its converter");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_says_what_the_loader_says),
-		cmocka_unit_test(what_is_in_no_object_is_not_found),
-		cmocka_unit_test(an_object_is_found_as_soon_as_it_is_there),
-		cmocka_unit_test(what_libc_unloads_by_itself_is_not_given_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

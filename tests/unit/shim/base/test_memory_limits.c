@@ -18,8 +18,7 @@
 #define CGROUPS "/sys/fs/cgroup/memory"
 #define LIMIT_BYTES (96u << 20)
 
-static void
-files_are_read_up_to_the_buffers_end(void **state)
+TEST(files_are_read_up_to_the_buffers_end)
 {
 	char path[] = "/tmp/kmemshim-unit-XXXXXX";
 	char text[16];
@@ -48,8 +47,7 @@ limit_of(const struct kmem_identity *identity, uint32_t kind)
 	return 0;
 }
 
-static void
-the_machine_is_read(void **state)
+TEST(the_machine_is_read)
 {
 	struct kmem_identity identity = { .page_bytes = 4096 };
 	struct memory_limits_now now;
@@ -110,8 +108,7 @@ reads_what_recording_leaves(void *unused)
 	return 0;
 }
 
-static void
-process_limits_are_read_when_there_are_some(void **state)
+TEST(process_limits_are_read_when_there_are_some)
 {
 	struct rlimit limit;
 
@@ -221,28 +218,14 @@ in_groups(int (*act)(void *))
 	return status;
 }
 
-static void
-the_limit_of_an_outer_group_is_found_with_its_owner(void **state)
+TEST(the_limit_of_an_outer_group_is_found_with_its_owner)
 {
 	assert_int_equal(in_groups(reads_its_group), 0);
 }
 
-static void
-a_process_that_is_moved_is_followed(void **state)
+TEST(a_process_that_is_moved_is_followed)
 {
 	assert_int_equal(in_groups(is_moved), 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(files_are_read_up_to_the_buffers_end),
-		cmocka_unit_test(the_machine_is_read),
-		cmocka_unit_test(process_limits_are_read_when_there_are_some),
-		cmocka_unit_test(the_limit_of_an_outer_group_is_found_with_its_owner),
-		cmocka_unit_test(a_process_that_is_moved_is_followed),
-	};
-
-	return cmocka_run_group_tests_name("memory_limits", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

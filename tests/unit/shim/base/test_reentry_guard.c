@@ -175,32 +175,27 @@ in_thread(void *(*run)(void *))
 	pthread_join(thread, NULL);
 }
 
-static void
-whoever_is_inside_keeps_others_out(void **state)
+TEST(whoever_is_inside_keeps_others_out)
 {
 	in_thread(inside);
 }
 
-static void
-a_hook_that_was_left_is_noticed_from_further_out(void **state)
+TEST(a_hook_that_was_left_is_noticed_from_further_out)
 {
 	in_thread(left);
 }
 
-static void
-a_hook_that_was_left_is_noticed_from_as_far_out(void **state)
+TEST(a_hook_that_was_left_is_noticed_from_as_far_out)
 {
 	in_thread(left_near);
 }
 
-static void
-a_jump_leaves_the_guard_where_it_leaves_the_hook(void **state)
+TEST(a_jump_leaves_the_guard_where_it_leaves_the_hook)
 {
 	in_thread(jumps);
 }
 
-static void
-a_coroutine_and_a_signal_stack_say_nothing_about_the_hook(void **state)
+TEST(a_coroutine_and_a_signal_stack_say_nothing_about_the_hook)
 {
 	in_thread(on_other_stacks);
 }
@@ -208,14 +203,6 @@ a_coroutine_and_a_signal_stack_say_nothing_about_the_hook(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whoever_is_inside_keeps_others_out),
-		cmocka_unit_test(a_hook_that_was_left_is_noticed_from_further_out),
-		cmocka_unit_test(a_hook_that_was_left_is_noticed_from_as_far_out),
-		cmocka_unit_test(a_jump_leaves_the_guard_where_it_leaves_the_hook),
-		cmocka_unit_test(a_coroutine_and_a_signal_stack_say_nothing_about_the_hook),
-	};
-
 	reentry_guard_start();
-	return cmocka_run_group_tests_name("reentry_guard", tests, NULL, NULL);
+	return test_run(NULL, NULL, NULL, NULL);
 }

@@ -45,8 +45,7 @@ static const struct {
 	{ "", false, 0, "empty is not zero" },
 };
 
-static void
-sizes_are_what_the_readme_promises(void **state)
+TEST(sizes_are_what_the_readme_promises)
 {
 	for (size_t i = 0; i < ARRAY_LEN(size_cases); i++) {
 		uint64_t bytes = 12345; // must survive a refusal untouched
@@ -179,8 +178,7 @@ parses(void *context)
 	return 0;
 }
 
-static void
-each_variable_sets_its_field_or_is_named_in_one_line(void **state)
+TEST(each_variable_sets_its_field_or_is_named_in_one_line)
 {
 	char text[1024];
 	char wanted[1024];
@@ -205,8 +203,7 @@ parses_quietly(void *unused)
 	return 0;
 }
 
-static void
-quiet_holds_for_variables_that_stand_before_it(void **state)
+TEST(quiet_holds_for_variables_that_stand_before_it)
 {
 	char text[1024];
 
@@ -214,8 +211,7 @@ quiet_holds_for_variables_that_stand_before_it(void **state)
 	assert_string_equal(text, "");
 }
 
-static void
-no_environment_is_all_defaults(void **state)
+TEST(no_environment_is_all_defaults)
 {
 	char *empty[] = { NULL };
 
@@ -225,15 +221,4 @@ no_environment_is_all_defaults(void **state)
 	assert_int_equal(settings.sites_max, 1u << 20);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes_are_what_the_readme_promises),
-		cmocka_unit_test(each_variable_sets_its_field_or_is_named_in_one_line),
-		cmocka_unit_test(quiet_holds_for_variables_that_stand_before_it),
-		cmocka_unit_test(no_environment_is_all_defaults),
-	};
-
-	return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

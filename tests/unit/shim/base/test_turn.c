@@ -39,8 +39,7 @@ another_takes(struct turn *turn)
 	return result != NULL;
 }
 
-static void
-T1_one_thread_at_a_time_has_it(void **state)
+TEST(T1_one_thread_at_a_time_has_it)
 {
 	assert_true(turn_take(&one));
 	assert_false(turn_take(&one));
@@ -51,8 +50,7 @@ T1_one_thread_at_a_time_has_it(void **state)
 	assert_int_equal(turn_list.count, 0);
 }
 
-static void
-they_need_not_be_given_back_in_order(void **state)
+TEST(they_need_not_be_given_back_in_order)
 {
 	assert_true(turn_take(&one));
 	assert_true(turn_take(&other));
@@ -63,8 +61,7 @@ they_need_not_be_given_back_in_order(void **state)
 	assert_int_equal(one.holder | other.holder, 0);
 }
 
-static void
-who_has_too_many_takes_no_more(void **state)
+TEST(who_has_too_many_takes_no_more)
 {
 	static struct turn many[TURNS_MAX + 1];
 
@@ -88,8 +85,7 @@ take_two(void)
 	}
 }
 
-static void
-T2_what_a_hook_had_comes_back_wherever_it_was_left(void **state)
+TEST(T2_what_a_hook_had_comes_back_wherever_it_was_left)
 {
 	unsigned instruction = 0;
 
@@ -108,8 +104,7 @@ T2_what_a_hook_had_comes_back_wherever_it_was_left(void **state)
 	other.holder = 0;
 }
 
-static void
-T3_what_is_half_changed_is_completed_first(void **state)
+TEST(T3_what_is_half_changed_is_completed_first)
 {
 	completions = 0;
 	assert_true(turn_take(&completed));
@@ -122,8 +117,7 @@ T3_what_is_half_changed_is_completed_first(void **state)
 }
 
 /* A thread that is at it when another one forks is not in the child. */
-static void
-T4_a_child_takes_what_was_taken_in_its_parent(void **state)
+TEST(T4_a_child_takes_what_was_taken_in_its_parent)
 {
 	pthread_t thread;
 	int status;
@@ -151,15 +145,6 @@ T4_a_child_takes_what_was_taken_in_its_parent(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(T1_one_thread_at_a_time_has_it),
-		cmocka_unit_test(they_need_not_be_given_back_in_order),
-		cmocka_unit_test(who_has_too_many_takes_no_more),
-		cmocka_unit_test(T2_what_a_hook_had_comes_back_wherever_it_was_left),
-		cmocka_unit_test(T3_what_is_half_changed_is_completed_first),
-		cmocka_unit_test(T4_a_child_takes_what_was_taken_in_its_parent),
-	};
-
 	completed.complete = complete;
-	return cmocka_run_group_tests_name("turn", tests, NULL, NULL);
+	return test_run(NULL, NULL, NULL, NULL);
 }

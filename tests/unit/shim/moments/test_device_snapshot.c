@@ -83,8 +83,7 @@ sum_of(const struct kmem_device_snapshot *device_snapshot, unsigned domain)
 	return bytes;
 }
 
-static void
-what_was_held_is_of_that_moment(void **state)
+TEST(what_was_held_is_of_that_moment)
 {
 	const struct kmem_failed *failed;
 	const struct kmem_device_snapshot *device_snapshot;
@@ -116,8 +115,7 @@ what_was_held_is_of_that_moment(void **state)
 	assert_int_equal(sum_of(device_snapshot, KMEM_DOMAIN_TENSORS_FIRST), 30 * MIB);
 }
 
-static void
-a_refusal_of_host_memory_looks_at_nothing(void **state)
+TEST(a_refusal_of_host_memory_looks_at_nothing)
 {
 	const struct kmem_header *header = capture_file_header();
 
@@ -129,8 +127,7 @@ a_refusal_of_host_memory_looks_at_nothing(void **state)
 }
 
 /* The largest have places, whatever order they were made in; the rest is counted, and in the sum. */
-static void
-more_call_sites_than_places(void **state)
+TEST(more_call_sites_than_places)
 {
 	enum { DEPTHS = 300 };
 	const struct kmem_device_snapshot *device_snapshot;
@@ -163,8 +160,7 @@ more_call_sites_than_places(void **state)
 	assert_int_equal(device_snapshot->live_bytes[DEVICE], bytes);
 }
 
-static void
-the_ring_keeps_its_records(void **state)
+TEST(the_ring_keeps_its_records)
 {
 	const struct kmem_header *header = capture_file_header();
 	uint32_t first[KMEM_FAILED_MAX];
@@ -210,8 +206,7 @@ kept_of(const struct kmem_device_snapshot *device_snapshot)
 }
 
 /* Tensors of before PyTorch gave up the last time; those of after it do not count, nor do those of another device. */
-static void
-what_is_still_alive_of_the_time_before(void **state)
+TEST(what_is_still_alive_of_the_time_before)
 {
 	hook_tensor(0x1000, 30);
 	hook_tensor(0x2000, 500);
@@ -242,8 +237,7 @@ allocate_elsewhere(void *context)
 #define LESS KMEM_FAILED_GOT_LESS
 #define ENOUGH KMEM_FAILED_GOT_ENOUGH
 
-static void
-what_the_thread_got_afterwards(void **state)
+TEST(what_the_thread_got_afterwards)
 {
 	static const struct {
 		const char *why;
@@ -293,8 +287,7 @@ refuse_in_child(void *context)
 	return device_snapshot_of(refuse(DEVICE, MIB))->live_bytes[DEVICE] == (int64_t)MIB ? 0 : 1;
 }
 
-static void
-a_child_begins_anew(void **state)
+TEST(a_child_begins_anew)
 {
 	hook_device(DEVICE, 0x1000, 40 * MIB);
 	(void)refuse(DEVICE, MIB);
@@ -304,17 +297,7 @@ a_child_begins_anew(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_was_held_is_of_that_moment, start_empty),
-		cmocka_unit_test_setup(a_refusal_of_host_memory_looks_at_nothing, start_empty),
-		cmocka_unit_test_setup(more_call_sites_than_places, start_empty),
-		cmocka_unit_test_setup(the_ring_keeps_its_records, start_empty),
-		cmocka_unit_test_setup(what_is_still_alive_of_the_time_before, start_empty),
-		cmocka_unit_test_setup(what_the_thread_got_afterwards, start_empty),
-		cmocka_unit_test_setup(a_child_begins_anew, start_empty),
-	};
-
 	native_stack_start();
 	thread_slot_start();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL, start_empty, NULL);
 }

@@ -51,8 +51,7 @@ taken(void)
 	return index != 0 ? capture_file_item(KMEM_SECTION_RECORDS, (uint32_t)index) : NULL;
 }
 
-static void
-what_each_record_holds_is_written_down(void **state)
+TEST(what_each_record_holds_is_written_down)
 {
 	const struct kmem_generations *copy;
 	const struct kmem_exit *exit;
@@ -87,8 +86,7 @@ what_each_record_holds_is_written_down(void **state)
 	assert_int_equal(copy->born, 1 << 4);
 }
 
-static void
-it_counts_while_no_more_is_live(void **state)
+TEST(it_counts_while_no_more_is_live)
 {
 	const struct kmem_exit *first;
 
@@ -105,8 +103,7 @@ it_counts_while_no_more_is_live(void **state)
 	assert_ptr_equal(taken(), first);
 }
 
-static void
-who_holds_next_to_nothing_has_none(void **state)
+TEST(who_holds_next_to_nothing_has_none)
 {
 	hold(0, 65000, 0);
 	exit_figures_take();
@@ -114,14 +111,4 @@ who_holds_next_to_nothing_has_none(void **state)
 	assert_int_equal(capture_file_header()->used_bytes[KMEM_SECTION_RECORDS], 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_each_record_holds_is_written_down, start_empty),
-		cmocka_unit_test_setup(it_counts_while_no_more_is_live, start_empty),
-		cmocka_unit_test_setup(who_holds_next_to_nothing_has_none, start_empty),
-	};
-
-	return cmocka_run_group_tests_name("exit figures", tests, NULL, NULL);
-}
+RUN_TESTS(start_empty, NULL)

@@ -45,8 +45,7 @@ look_at_request(void)
 	return failed->sequence != seen.number || failed->checksum == 0;
 }
 
-static void
-F7_killed_at_any_instruction_a_request_is_whole_or_does_not_count(void **state)
+TEST(F7_killed_at_any_instruction_a_request_is_whole_or_does_not_count)
 {
 	for (uint64_t i = 1; i <= KMEM_FAILED_MAX; i++) // each place has been used
 		refuse(i);
@@ -59,8 +58,7 @@ F7_killed_at_any_instruction_a_request_is_whole_or_does_not_count(void **state)
 	assert_int_equal(seen.torn, 0);
 }
 
-static void
-a_place_in_which_another_thread_writes_is_left_to_it(void **state)
+TEST(a_place_in_which_another_thread_writes_is_left_to_it)
 {
 	struct kmem_header *header = capture_file_header();
 	struct kmem_failed *failed = &header->failed[1];
@@ -80,8 +78,7 @@ a_place_in_which_another_thread_writes_is_left_to_it(void **state)
 	assert_int_equal(failed->checksum, kmem_failed_checksum(failed, KMEM_FAILED_MAX + 1));
 }
 
-static void
-of_a_burst_what_began_it_stays(void **state)
+TEST(of_a_burst_what_began_it_stays)
 {
 	struct kmem_header *header = capture_file_header();
 	struct kmem_failed *first = &header->failed[1];
@@ -109,8 +106,7 @@ of_a_burst_what_began_it_stays(void **state)
 	assert_int_equal(first->bytes, 64);
 }
 
-static void
-a_request_says_what_its_thread_was_given_before(void **state)
+TEST(a_request_says_what_its_thread_was_given_before)
 {
 	struct kmem_header *header = capture_file_header();
 
@@ -132,15 +128,4 @@ a_request_says_what_its_thread_was_given_before(void **state)
 	assert_int_equal(header->failed[3].thread, 0); // another's
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(F7_killed_at_any_instruction_a_request_is_whole_or_does_not_count, start_empty),
-		cmocka_unit_test_setup(a_place_in_which_another_thread_writes_is_left_to_it, start_empty),
-		cmocka_unit_test_setup(of_a_burst_what_began_it_stays, start_empty),
-		cmocka_unit_test_setup(a_request_says_what_its_thread_was_given_before, start_empty),
-	};
-
-	return cmocka_run_group_tests_name("failed_requests", tests, NULL, NULL);
-}
+RUN_TESTS(start_empty, NULL)

@@ -94,8 +94,7 @@ points(struct kmem_history_point *found[KMEM_HISTORY_POINTS])
 	return count;
 }
 
-static void
-H3_a_point_is_the_sum_of_all_records(void **state)
+TEST(H3_a_point_is_the_sum_of_all_records)
 {
 	struct kmem_history_point *found[KMEM_HISTORY_POINTS];
 
@@ -119,8 +118,7 @@ H3_a_point_is_the_sum_of_all_records(void **state)
 	}
 }
 
-static void
-H3_records_of_several_threads_are_one_site(void **state)
+TEST(H3_records_of_several_threads_are_one_site)
 {
 	static struct site_owner owners[3];
 	struct kmem_history_point *found[KMEM_HISTORY_POINTS];
@@ -143,8 +141,7 @@ H3_records_of_several_threads_are_one_site(void **state)
 	assert_int_equal(found[0]->site_bytes[0], 720);
 }
 
-static void
-H2_points_are_bounded_and_at_even_distances_over_the_whole_run(void **state)
+TEST(H2_points_are_bounded_and_at_even_distances_over_the_whole_run)
 {
 	static const unsigned lengths[] = { 300, 512, 513, 5000, 40000 };
 
@@ -178,8 +175,7 @@ H2_points_are_bounded_and_at_even_distances_over_the_whole_run(void **state)
 	}
 }
 
-static void
-the_capture_does_not_grow_with_the_number_of_points(void **state)
+TEST(the_capture_does_not_grow_with_the_number_of_points)
 {
 	uint64_t used;
 
@@ -193,8 +189,7 @@ the_capture_does_not_grow_with_the_number_of_points(void **state)
 	assert_int_equal(capture_file_header()->used_bytes[KMEM_SECTION_RECORDS], used);
 }
 
-static void
-without_room_there_are_fewer_points_or_none(void **state)
+TEST(without_room_there_are_fewer_points_or_none)
 {
 	struct kmem_history_point *found[KMEM_HISTORY_POINTS];
 
@@ -210,8 +205,7 @@ without_room_there_are_fewer_points_or_none(void **state)
 	assert_in_range(points(found), KMEM_HISTORY_PART_POINTS / 2, KMEM_HISTORY_PART_POINTS);
 }
 
-static void
-a_capture_that_is_given_up_takes_no_points(void **state)
+TEST(a_capture_that_is_given_up_takes_no_points)
 {
 	struct kmem_history_point *found[KMEM_HISTORY_POINTS];
 
@@ -225,8 +219,7 @@ a_capture_that_is_given_up_takes_no_points(void **state)
 	assert_int_equal(points(found), 10);
 }
 
-static void
-before_the_first_beat_and_beyond_the_cost_there_is_no_point(void **state)
+TEST(before_the_first_beat_and_beyond_the_cost_there_is_no_point)
 {
 	struct kmem_history_point *found[KMEM_HISTORY_POINTS];
 
@@ -244,8 +237,7 @@ before_the_first_beat_and_beyond_the_cost_there_is_no_point(void **state)
 	assert_int_equal(found[points(found) - 1]->number, before);
 }
 
-static void
-a_point_is_due_when_a_sixteenth_more_was_allocated(void **state)
+TEST(a_point_is_due_when_a_sixteenth_more_was_allocated)
 {
 	struct kmem_history_point *found[KMEM_HISTORY_POINTS];
 	unsigned count;
@@ -279,8 +271,7 @@ look_at_all(void)
 	return seen.looks < 4000000 && (point->number < seen.wanted || point->checksum == 0);
 }
 
-static void
-H1_killed_at_any_instruction_a_point_is_whole_or_does_not_count(void **state)
+TEST(H1_killed_at_any_instruction_a_point_is_whole_or_does_not_count)
 {
 	for (unsigned i = 0; i < SITES; i++)
 		hold(i, 1000 * (i + 1));
@@ -296,19 +287,4 @@ H1_killed_at_any_instruction_a_point_is_whole_or_does_not_count(void **state)
 	assert_true(seen.voids > 100);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(H3_a_point_is_the_sum_of_all_records, start_empty),
-		cmocka_unit_test_setup(H3_records_of_several_threads_are_one_site, start_empty),
-		cmocka_unit_test_setup(H2_points_are_bounded_and_at_even_distances_over_the_whole_run, start_empty),
-		cmocka_unit_test_setup(the_capture_does_not_grow_with_the_number_of_points, start_empty),
-		cmocka_unit_test_setup(without_room_there_are_fewer_points_or_none, start_empty),
-		cmocka_unit_test_setup(a_capture_that_is_given_up_takes_no_points, start_empty),
-		cmocka_unit_test_setup(before_the_first_beat_and_beyond_the_cost_there_is_no_point, start_empty),
-		cmocka_unit_test_setup(a_point_is_due_when_a_sixteenth_more_was_allocated, start_empty),
-		cmocka_unit_test_setup(H1_killed_at_any_instruction_a_point_is_whole_or_does_not_count, start_empty),
-	};
-	return cmocka_run_group_tests_name("history", tests, NULL, NULL);
-}
+RUN_TESTS(start_empty, NULL)

@@ -74,8 +74,7 @@ held_at(unsigned place)
 	return held;
 }
 
-static void
-a_name_is_cut_at_a_whole_character(void **state)
+TEST(a_name_is_cut_at_a_whole_character)
 {
 	static const struct {
 		const char *name;
@@ -100,8 +99,7 @@ a_name_is_cut_at_a_whole_character(void **state)
 	}
 }
 
-static void
-a_snapshot_has_what_each_record_holds(void **state)
+TEST(a_snapshot_has_what_each_record_holds)
 {
 	hold(3);
 	marks_snapshot(KMEM_MARK_PROGRAM, "three");
@@ -138,8 +136,7 @@ look_at_place(void)
 	return strcmp(mark->name, "new") != 0 || mark->checksum == 0;
 }
 
-static void
-M1_killed_at_any_instruction_a_snapshot_is_whole_or_does_not_count(void **state)
+TEST(M1_killed_at_any_instruction_a_snapshot_is_whole_or_does_not_count)
 {
 	hold(3);
 	for (unsigned i = 0; i < KMEM_SNAPSHOTS_NAMED; i++) // each place has been used
@@ -154,8 +151,7 @@ M1_killed_at_any_instruction_a_snapshot_is_whole_or_does_not_count(void **state)
 	assert_true(seen.voids > 100 && seen.looks > seen.voids); // it was looked at while it was half written
 }
 
-static void
-M2_the_capture_does_not_grow_with_the_number_of_marks(void **state)
+TEST(M2_the_capture_does_not_grow_with_the_number_of_marks)
 {
 	uint64_t used;
 
@@ -171,8 +167,7 @@ M2_the_capture_does_not_grow_with_the_number_of_marks(void **state)
 	assert_int_equal(capture_file_timeline()->mark_sequence, KMEM_SNAPSHOTS_NAMED + 10000);
 }
 
-static void
-M2_without_room_the_largest_are_kept_and_the_rest_is_told(void **state)
+TEST(M2_without_room_the_largest_are_kept_and_the_rest_is_told)
 {
 	hold(2);
 	marks_snapshot(KMEM_MARK_PROGRAM, "small");
@@ -197,8 +192,7 @@ M2_without_room_the_largest_are_kept_and_the_rest_is_told(void **state)
 	assert_int_equal(sum, 1000 * SITES * (SITES + 1) / 2);
 }
 
-static void
-M3_states_are_at_even_distances_over_the_whole_run(void **state)
+TEST(M3_states_are_at_even_distances_over_the_whole_run)
 {
 	for (unsigned most = 2; most <= KMEM_SNAPSHOTS_EVEN; most++) {
 		start_empty(NULL);
@@ -228,8 +222,7 @@ M3_states_are_at_even_distances_over_the_whole_run(void **state)
 	}
 }
 
-static void
-the_high_water_mark_is_at_most_an_eighth_below_the_peak(void **state)
+TEST(the_high_water_mark_is_at_most_an_eighth_below_the_peak)
 {
 	uint64_t best = 0;
 
@@ -245,8 +238,7 @@ the_high_water_mark_is_at_most_an_eighth_below_the_peak(void **state)
 	assert_in_range(best, (UINT64_C(99) << 20) / 9 * 8, UINT64_C(99) << 20);
 }
 
-static void
-a_request_is_served_once_and_only_when_it_is_whole(void **state)
+TEST(a_request_is_served_once_and_only_when_it_is_whole)
 {
 	struct kmem_timeline *timeline = capture_file_timeline();
 	struct kmem_request request = { .wants = 2, .number = 5, .name = "asked" };
@@ -271,10 +263,8 @@ a_request_is_served_once_and_only_when_it_is_whole(void **state)
 	assert_int_equal(strlen(mark_at(0)->name), KMEM_MARK_NAME_BYTES - 1);
 }
 
-static void
-a_child_marks_its_own_refused_requests(void **state)
+TEST(a_child_marks_its_own_refused_requests)
 {
-	(void)state;
 	marks_refused(KMEM_DOMAIN_HEAP);
 	assert_int_equal(mark_at(0)->kind, KMEM_MARK_REFUSED);
 	marks_refused(KMEM_DOMAIN_HEAP); // one a second
@@ -284,19 +274,4 @@ a_child_marks_its_own_refused_requests(void **state)
 	assert_int_equal(mark_at(0)->kind, KMEM_MARK_REFUSED);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_name_is_cut_at_a_whole_character, start_empty),
-		cmocka_unit_test_setup(a_snapshot_has_what_each_record_holds, start_empty),
-		cmocka_unit_test_setup(M1_killed_at_any_instruction_a_snapshot_is_whole_or_does_not_count, start_empty),
-		cmocka_unit_test_setup(M2_the_capture_does_not_grow_with_the_number_of_marks, start_empty),
-		cmocka_unit_test_setup(M2_without_room_the_largest_are_kept_and_the_rest_is_told, start_empty),
-		cmocka_unit_test_setup(M3_states_are_at_even_distances_over_the_whole_run, start_empty),
-		cmocka_unit_test_setup(the_high_water_mark_is_at_most_an_eighth_below_the_peak, start_empty),
-		cmocka_unit_test_setup(a_child_marks_its_own_refused_requests, start_empty),
-		cmocka_unit_test_setup(a_request_is_served_once_and_only_when_it_is_whole, start_empty),
-	};
-	return cmocka_run_group_tests_name("marks", tests, NULL, NULL);
-}
+RUN_TESTS(start_empty, NULL)

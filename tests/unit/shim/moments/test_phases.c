@@ -104,8 +104,7 @@ record_is_whole(void)
 	                          record->record.checksum == kmem_record_checksum(&record->record, 0));
 }
 
-static void
-a_phase_has_its_own_peak_and_its_own_ranking(void **state)
+TEST(a_phase_has_its_own_peak_and_its_own_ranking)
 {
 	change(0, 1000);
 	change(1, 500);
@@ -127,8 +126,7 @@ a_phase_has_its_own_peak_and_its_own_ranking(void **state)
 	assert_int_equal(next_phase(KMEM_DOMAIN_HEAP)->peak_bytes, 500); // nothing happened
 }
 
-static void
-N1_N2_the_peak_of_the_process_and_its_ranking_stay(void **state)
+TEST(N1_N2_the_peak_of_the_process_and_its_ranking_stay)
 {
 	change(0, 1000);
 	change(OTHER, 70);
@@ -154,8 +152,7 @@ N1_N2_the_peak_of_the_process_and_its_ranking_stay(void **state)
 }
 
 /* The whole history, with and without phases. */
-static void
-N1_N2_hold_for_random_histories(void **state)
+TEST(N1_N2_hold_for_random_histories)
 {
 	uint64_t random = random_seed();
 
@@ -219,8 +216,7 @@ look(void)
 	return !seen.is_over;
 }
 
-static void
-N2_killed_at_any_instruction_the_peak_of_the_process_is_there(void **state)
+TEST(N2_killed_at_any_instruction_the_peak_of_the_process_is_there)
 {
 	change(OTHER, 70);
 	for (unsigned i = 0; i < 3; i++) { // both records have been used
@@ -239,8 +235,7 @@ N2_killed_at_any_instruction_the_peak_of_the_process_is_there(void **state)
 	assert_true(seen.kept > 10 && seen.looks > seen.kept + 1000); // it was looked at before and after
 }
 
-static void
-N3_the_capture_does_not_grow_with_the_number_of_phases(void **state)
+TEST(N3_the_capture_does_not_grow_with_the_number_of_phases)
 {
 	uint64_t used = 0;
 
@@ -254,8 +249,7 @@ N3_the_capture_does_not_grow_with_the_number_of_phases(void **state)
 	assert_int_equal(row_of(0)->kept_peak_bytes, 5000000);
 }
 
-static void
-N4_without_room_no_phase_begins_and_no_peak_is_lost(void **state)
+TEST(N4_without_room_no_phase_begins_and_no_peak_is_lost)
 {
 	settings.capture_max = 1 << 10;
 	change(0, 1000);
@@ -272,8 +266,7 @@ N4_without_room_no_phase_begins_and_no_peak_is_lost(void **state)
 }
 
 /* Of a thread that adds small events up first. */
-static void
-what_the_calling_thread_holds_back_is_in_its_phase(void **state)
+TEST(what_the_calling_thread_holds_back_is_in_its_phase)
 {
 	struct peak_batch batch = { .limit_bytes = PEAK_BATCH_LEAST };
 
@@ -290,17 +283,4 @@ what_the_calling_thread_holds_back_is_in_its_phase(void **state)
 	assert_int_equal(share(0), 100);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_phase_has_its_own_peak_and_its_own_ranking, start_empty),
-		cmocka_unit_test_setup(N1_N2_the_peak_of_the_process_and_its_ranking_stay, start_empty),
-		cmocka_unit_test_setup(N1_N2_hold_for_random_histories, start_empty),
-		cmocka_unit_test_setup(N2_killed_at_any_instruction_the_peak_of_the_process_is_there, start_empty),
-		cmocka_unit_test_setup(N3_the_capture_does_not_grow_with_the_number_of_phases, start_empty),
-		cmocka_unit_test_setup(N4_without_room_no_phase_begins_and_no_peak_is_lost, start_empty),
-		cmocka_unit_test_setup(what_the_calling_thread_holds_back_is_in_its_phase, start_empty),
-	};
-	return cmocka_run_group_tests_name("phases", tests, NULL, NULL);
-}
+RUN_TESTS(start_empty, NULL)

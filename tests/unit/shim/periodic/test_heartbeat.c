@@ -61,8 +61,7 @@ newest(void)
 	return found;
 }
 
-static void
-H1_the_ring_keeps_the_newest_beats_by_number(void **state)
+TEST(H1_the_ring_keeps_the_newest_beats_by_number)
 {
 	uint64_t first = newest()->sequence;
 	uint64_t last_ns = newest()->monotonic_ns;
@@ -103,8 +102,7 @@ look_at_beat(void)
 	return beat->sequence != seen.number || checksum == 0;
 }
 
-static void
-H1_killed_at_any_instruction_a_beat_is_whole_or_does_not_count(void **state)
+TEST(H1_killed_at_any_instruction_a_beat_is_whole_or_does_not_count)
 {
 	for (uint64_t i = 1; i <= KMEM_HEARTBEATS_MAX; i++) // each place has been used
 		heartbeat_take(i);
@@ -118,8 +116,7 @@ H1_killed_at_any_instruction_a_beat_is_whole_or_does_not_count(void **state)
 	assert_int_equal(seen.torn, 0);
 }
 
-static void
-a_beat_says_what_the_system_says(void **state)
+TEST(a_beat_says_what_the_system_says)
 {
 	struct memory_limits_now now;
 
@@ -131,8 +128,7 @@ a_beat_says_what_the_system_says(void **state)
 	assert_int_not_equal(newest()->available_bytes, 0);
 }
 
-static void
-a_step_of_growth_makes_a_beat(void **state)
+TEST(a_step_of_growth_makes_a_beat)
 {
 	static const struct {
 		uint64_t machine_bytes;
@@ -163,8 +159,7 @@ a_step_of_growth_makes_a_beat(void **state)
 	}
 }
 
-static void
-a_fall_by_a_quarter_makes_a_beat(void **state)
+TEST(a_fall_by_a_quarter_makes_a_beat)
 {
 	static const struct {
 		uint64_t live_bytes;
@@ -197,8 +192,7 @@ a_fall_by_a_quarter_makes_a_beat(void **state)
 }
 
 /* A block of long ago that is filled slowly: nothing grows but resident memory. */
-static void
-resident_memory_that_grew_by_a_step_makes_a_beat(void **state)
+TEST(resident_memory_that_grew_by_a_step_makes_a_beat)
 {
 	char *block = mmap(NULL, 64 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t before;
@@ -216,8 +210,7 @@ resident_memory_that_grew_by_a_step_makes_a_beat(void **state)
 	assert_int_equal(munmap(block, 64 * MIB), 0);
 }
 
-static void
-the_resident_set_is_noted_for_domains_at_their_peak(void **state)
+TEST(the_resident_set_is_noted_for_domains_at_their_peak)
 {
 	struct kmem_domain_row *heap = capture_file_domain(KMEM_DOMAIN_HEAP);
 	struct kmem_domain_row *mmap = capture_file_domain(KMEM_DOMAIN_MMAP);
@@ -249,8 +242,7 @@ ask_with_little_stack(void *is_due)
 	return NULL;
 }
 
-static void
-a_beat_that_has_no_room_waits_for_one_that_has(void **state)
+TEST(a_beat_that_has_no_room_waits_for_one_that_has)
 {
 	bool is_due = true;
 	pthread_t thread;
@@ -266,19 +258,4 @@ a_beat_that_has_no_room_waits_for_one_that_has(void **state)
 	assert_false(beat_due_now()); // one is told
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(H1_the_ring_keeps_the_newest_beats_by_number, start_empty),
-		cmocka_unit_test_setup(H1_killed_at_any_instruction_a_beat_is_whole_or_does_not_count, start_empty),
-		cmocka_unit_test_setup(a_beat_says_what_the_system_says, start_empty),
-		cmocka_unit_test_setup(a_step_of_growth_makes_a_beat, start_empty),
-		cmocka_unit_test_setup(a_fall_by_a_quarter_makes_a_beat, start_empty),
-		cmocka_unit_test_setup(resident_memory_that_grew_by_a_step_makes_a_beat, start_empty),
-		cmocka_unit_test_setup(the_resident_set_is_noted_for_domains_at_their_peak, start_empty),
-		cmocka_unit_test_setup(a_beat_that_has_no_room_waits_for_one_that_has, start_empty),
-	};
-
-	return cmocka_run_group_tests_name("heartbeat", tests, NULL, NULL);
-}
+RUN_TESTS(start_empty, NULL)

@@ -40,8 +40,7 @@ add_site(unsigned domain, uint64_t allocated_bytes, uint64_t freed_bytes)
 	site->stack = 1; // complete (S1)
 }
 
-static void
-the_largest_records_are_kept_in_order(void **state)
+TEST(the_largest_records_are_kept_in_order)
 {
 	const struct kmem_inherited *stored = &capture_file_header()->inherited;
 
@@ -91,8 +90,7 @@ copied_by_child(char *built, uint64_t written, uint64_t own_peak, bool is_orphan
 	return (unsigned)WEXITSTATUS(status);
 }
 
-static void
-what_is_written_to_is_copied(void **state)
+TEST(what_is_written_to_is_copied)
 {
 	char *built = mmap(NULL, BUILT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -109,8 +107,7 @@ what_is_written_to_is_copied(void **state)
 	munmap(built, BUILT);
 }
 
-static void
-a_page_is_the_childs_own_when_it_wrote_there(void **state)
+TEST(a_page_is_the_childs_own_when_it_wrote_there)
 {
 	char *built = mmap(NULL, BUILT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int status;
@@ -139,22 +136,10 @@ a_page_is_the_childs_own_when_it_wrote_there(void **state)
 	munmap(built, BUILT);
 }
 
-static void
-the_first_process_inherits_nothing(void **state)
+TEST(the_first_process_inherits_nothing)
 {
 	inherited_sample(true);
 	assert_int_equal(capture_file_header()->inherited.private_dirty_bytes, 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(the_first_process_inherits_nothing, start_empty),
-		cmocka_unit_test_setup(the_largest_records_are_kept_in_order, start_empty),
-		cmocka_unit_test_setup(what_is_written_to_is_copied, start_empty),
-		cmocka_unit_test_setup(a_page_is_the_childs_own_when_it_wrote_there, start_empty),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(start_empty, NULL)

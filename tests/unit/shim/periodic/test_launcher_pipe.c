@@ -276,7 +276,7 @@ in_a_child(void **state)
 	assert_int_equal(status, 0);
 }
 
-#define TEST(test)                                                                         \
+#define IN_CHILD(test)                                                                     \
 	{                                                                                      \
 		.name = #test, .test_func = in_a_child, .initial_state = (void *)(uintptr_t)(test) \
 	}
@@ -285,14 +285,14 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(L1_an_eighth_of_the_limit_and_then_each_eighth_more),
-		TEST(L1_not_with_too_little_memory_left),
-		TEST(without_a_limit_it_is_the_machines_memory),
-		TEST(a_limit_of_addresses_is_a_limit),
-		TEST(nobody_is_asked_where_nobody_looks),
-		TEST(a_tracer_that_the_program_named_stays),
-		TEST(nothing_is_written_where_a_link_or_a_file_took_the_pipes_place),
-		TEST(threads_that_ask_together_make_room_once),
+		IN_CHILD(L1_an_eighth_of_the_limit_and_then_each_eighth_more),
+		IN_CHILD(L1_not_with_too_little_memory_left),
+		IN_CHILD(without_a_limit_it_is_the_machines_memory),
+		IN_CHILD(a_limit_of_addresses_is_a_limit),
+		IN_CHILD(nobody_is_asked_where_nobody_looks),
+		IN_CHILD(a_tracer_that_the_program_named_stays),
+		IN_CHILD(nothing_is_written_where_a_link_or_a_file_took_the_pipes_place),
+		IN_CHILD(threads_that_ask_together_make_room_once),
 	};
 
 	return cmocka_run_group_tests(tests, start, end);

@@ -481,7 +481,7 @@ in_a_child(void **state)
 	assert_int_equal(status, 0);
 }
 
-#define TEST(test)                                                                         \
+#define IN_CHILD(test)                                                                     \
 	{                                                                                      \
 		.name = #test, .test_func = in_a_child, .initial_state = (void *)(uintptr_t)(test) \
 	}
@@ -490,25 +490,25 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(G1_it_is_passed_once_until_there_is_room_again),
-		TEST(G4_what_malloc_keeps_is_asked_for),
-		TEST(G4_nobody_is_stopped_for_what_is_free),
-		TEST(G4_a_request_is_stopped_though_nothing_can_be_given_back),
-		TEST(G4_who_only_notes_leaves_malloc_alone),
-		TEST(a_look_is_asked_for_where_somebody_looks),
-		TEST(G1_who_begins_above_it_waits),
-		TEST(who_stands_by_is_left_alone),
-		TEST(contents_of_files_are_not_in_use),
-		TEST(a_size_is_of_the_limit_and_never_above_it),
-		TEST(the_nearer_of_two_limits_counts),
-		TEST(without_a_limit_it_is_the_machines),
-		TEST(a_small_size_without_a_limit_is_passed_where_it_is),
-		TEST(G2_what_each_record_holds_is_written_down),
-		TEST(G3_what_would_pass_it_is_refused),
-		TEST(G3_other_actions_refuse_nothing),
-		TEST(what_a_block_in_use_grows_by_counts_as_in_use),
-		TEST(more_in_use_than_the_limit_is_no_room),
-		TEST(without_a_guard_nothing_is_judged),
+		IN_CHILD(G1_it_is_passed_once_until_there_is_room_again),
+		IN_CHILD(G4_what_malloc_keeps_is_asked_for),
+		IN_CHILD(G4_nobody_is_stopped_for_what_is_free),
+		IN_CHILD(G4_a_request_is_stopped_though_nothing_can_be_given_back),
+		IN_CHILD(G4_who_only_notes_leaves_malloc_alone),
+		IN_CHILD(a_look_is_asked_for_where_somebody_looks),
+		IN_CHILD(G1_who_begins_above_it_waits),
+		IN_CHILD(who_stands_by_is_left_alone),
+		IN_CHILD(contents_of_files_are_not_in_use),
+		IN_CHILD(a_size_is_of_the_limit_and_never_above_it),
+		IN_CHILD(the_nearer_of_two_limits_counts),
+		IN_CHILD(without_a_limit_it_is_the_machines),
+		IN_CHILD(a_small_size_without_a_limit_is_passed_where_it_is),
+		IN_CHILD(G2_what_each_record_holds_is_written_down),
+		IN_CHILD(G3_what_would_pass_it_is_refused),
+		IN_CHILD(G3_other_actions_refuse_nothing),
+		IN_CHILD(what_a_block_in_use_grows_by_counts_as_in_use),
+		IN_CHILD(more_in_use_than_the_limit_is_no_room),
+		IN_CHILD(without_a_guard_nothing_is_judged),
 	};
 
 	return cmocka_run_group_tests(tests, start_group, end_group);

@@ -117,8 +117,7 @@ static const struct way {
 	         { PAGE_LOOK_EXACT, true } };
 static size_t ways_count = ARRAY_LEN(ways);
 
-static void
-in_pieces_it_finds_what_the_kernel_says_at_rest(void **state)
+TEST(in_pieces_it_finds_what_the_kernel_says_at_rest)
 {
 	char *at = map(64 * MIB, MAP_PRIVATE);
 	char *shared = map(8 * MIB, MAP_SHARED);
@@ -149,8 +148,7 @@ in_pieces_it_finds_what_the_kernel_says_at_rest(void **state)
 }
 
 /* The work of one piece is what it may be, and what it asked for last. */
-static void
-no_piece_does_much_more_than_it_may(void **state)
+TEST(no_piece_does_much_more_than_it_may)
 {
 	const uint64_t huge = 16384 * MIB; // 16 GiB, of which nearly nothing is there
 	char *at = map(huge, MAP_PRIVATE);
@@ -168,8 +166,7 @@ no_piece_does_much_more_than_it_may(void **state)
 }
 
 /* A scan passes over what nobody touched: the file of a database, the shadow of the address sanitizer. */
-static void
-a_mapping_that_is_larger_than_the_machine_is_no_work(void **state)
+TEST(a_mapping_that_is_larger_than_the_machine_is_no_work)
 {
 	static const int flags[] = { MAP_SHARED, MAP_PRIVATE };
 	const uint64_t huge = UINT64_C(1) << 42;
@@ -197,8 +194,7 @@ a_mapping_that_is_larger_than_the_machine_is_no_work(void **state)
 	}
 }
 
-static void
-the_zero_page_counts_only_where_it_is_cheap(void **state)
+TEST(the_zero_page_counts_only_where_it_is_cheap)
 {
 	char *at = map(16 * MIB, MAP_PRIVATE);
 	volatile char sum = 0;
@@ -220,8 +216,7 @@ the_zero_page_counts_only_where_it_is_cheap(void **state)
 	munmap(at, 16 * MIB);
 }
 
-static void
-what_is_unmapped_between_two_pieces_is_left_out(void **state)
+TEST(what_is_unmapped_between_two_pieces_is_left_out)
 {
 	char *at = map(64 * MIB, MAP_PRIVATE);
 
@@ -246,8 +241,7 @@ what_is_unmapped_between_two_pieces_is_left_out(void **state)
 	munmap(at, 64 * MIB);
 }
 
-static void
-one_that_was_dropped_begins_with_the_first_mapping(void **state)
+TEST(one_that_was_dropped_begins_with_the_first_mapping)
 {
 	uint64_t first;
 
@@ -263,8 +257,7 @@ one_that_was_dropped_begins_with_the_first_mapping(void **state)
 }
 
 /* Pages that a child has in common with its parent are resident, and nobody's own. */
-static void
-of_a_forked_child_its_copies_are_its_own(void **state)
+TEST(of_a_forked_child_its_copies_are_its_own)
 {
 	char *at = map(16 * MIB, MAP_PRIVATE);
 	int status;
@@ -287,8 +280,7 @@ of_a_forked_child_its_copies_are_its_own(void **state)
 }
 
 /* The program may need every descriptor but one. */
-static void
-without_descriptors_there_is_no_look(void **state)
+TEST(without_descriptors_there_is_no_look)
 {
 	struct rlimit before, few;
 	int fd = dup(0);
@@ -306,8 +298,7 @@ without_descriptors_there_is_no_look(void **state)
 	assert_true(page_look_go_on(&pages, add_up, WHOLE));
 }
 
-static void
-pages_are_counted_eight_at_a_time(void **state)
+TEST(pages_are_counted_eight_at_a_time)
 {
 	unsigned char bytes[100];
 
@@ -329,22 +320,10 @@ pages_are_counted_eight_at_a_time(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pages_are_counted_eight_at_a_time),
-		cmocka_unit_test(in_pieces_it_finds_what_the_kernel_says_at_rest),
-		cmocka_unit_test(no_piece_does_much_more_than_it_may),
-		cmocka_unit_test(a_mapping_that_is_larger_than_the_machine_is_no_work),
-		cmocka_unit_test(the_zero_page_counts_only_where_it_is_cheap),
-		cmocka_unit_test(what_is_unmapped_between_two_pieces_is_left_out),
-		cmocka_unit_test(one_that_was_dropped_begins_with_the_first_mapping),
-		cmocka_unit_test(of_a_forked_child_its_copies_are_its_own),
-		cmocka_unit_test(without_descriptors_there_is_no_look),
-	};
-
 	if (access("/proc/self/pagemap", R_OK) != 0)
 		return 0;
 	if (is_vast())
 		ways_count -= 2;                   // those without a scan
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); // what is touched is resident, and nothing beside it
-	return cmocka_run_group_tests_name("page_look", tests, NULL, NULL);
+	return test_run(NULL, NULL, NULL, NULL);
 }

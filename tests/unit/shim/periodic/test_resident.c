@@ -97,8 +97,20 @@ assert_grew(const struct kmem_resident *before, const struct kmem_resident *afte
 		fail_msg("part %u: off by %ld KiB", part, (long)(off / 1024));
 }
 
-static void
-each_part_is_found_and_all_add_up(void **state)
+/* Else what is left after Python has gone would stand beside what was live before. */
+TEST_WITH(the_look_before_a_teardown_stays_the_last, start_empty, NULL)
+{
+	const struct kmem_resident *two = capture_file_header()->resident;
+
+	capture_file_header()->is_finalizing = KMEM_YES;
+	resident_take(&(struct memory_limits_now){ .limit_bytes = UINT64_MAX }, 0);
+	assert_int_equal(two[0].sequence + two[1].sequence, 0);
+	capture_file_header()->is_finalizing = 0;
+	resident_take(&(struct memory_limits_now){ .limit_bytes = UINT64_MAX }, 0);
+	assert_int_equal(two[0].sequence + two[1].sequence, 1);
+}
+
+TEST_WITH(each_part_is_found_and_all_add_up, start_empty, NULL)
 {
 	const struct address_block block = { 100, site_of(KMEM_DOMAIN_HEAP), 1 };
 	struct address_block old;
@@ -130,8 +142,7 @@ each_part_is_found_and_all_add_up(void **state)
 	assert_grew(&before, &after, KMEM_RESIDENT_SHARED, 2 * MIB);
 }
 
-static void
-of_a_range_the_lowest_block_is_found_and_that_there_was_one(void **state)
+TEST_WITH(of_a_range_the_lowest_block_is_found_and_that_there_was_one, start_empty, NULL)
 {
 	const struct address_block block = { 100, 1, 1 };
 	const uint64_t base = UINT64_C(0x600000000000) - 4096; // over the edge of a leaf
@@ -221,8 +232,7 @@ newest(void)
 	return two[two[1].sequence > two[0].sequence];
 }
 
-static void
-in_pieces_it_finds_what_a_whole_look_does(void **state)
+TEST_WITH(in_pieces_it_finds_what_a_whole_look_does, start_empty, NULL)
 {
 	const uint64_t work = resident_cheap_bytes == 0 ? 30000 : 100000;
 	const struct address_block block = { 100, site_of(KMEM_DOMAIN_HEAP), 1 };
@@ -252,16 +262,14 @@ in_pieces_it_finds_what_a_whole_look_does(void **state)
 	assert_int_equal(munmap(heap, 200 * MIB), 0);
 }
 
-static void
-so_does_a_cheap_look(void **state)
+TEST_WITH(so_does_a_cheap_look, start_empty, NULL)
 {
 	resident_cheap_bytes = 0;
 	in_pieces_it_finds_what_a_whole_look_does(state);
 	resident_cheap_bytes = RESIDENT_CHEAP_BYTES;
 }
 
-static void
-a_small_process_is_looked_at_in_one_piece(void **state)
+TEST_WITH(a_small_process_is_looked_at_in_one_piece, start_empty, NULL)
 {
 	if (is_vast())
 		skip();
@@ -272,8 +280,7 @@ a_small_process_is_looked_at_in_one_piece(void **state)
 	assert_int_equal(munmap(at, 100 * MIB), 0);
 }
 
-static void
-a_child_does_not_go_on_with_its_parents_look(void **state)
+TEST_WITH(a_child_does_not_go_on_with_its_parents_look, start_empty, NULL)
 {
 	const struct memory_limits_now now = { .resident_bytes = UINT64_C(1) << 40, .limit_bytes = UINT64_MAX };
 	int status;
@@ -293,8 +300,7 @@ a_child_does_not_go_on_with_its_parents_look(void **state)
 	resident_piece_work = PAGE_LOOK_PIECE_WORK;
 }
 
-static void
-many_zero_pages_make_it_look_once_more(void **state)
+TEST_WITH(many_zero_pages_make_it_look_once_more, start_empty, NULL)
 {
 	if (is_vast())
 		skip(); // it has many anyway
@@ -320,8 +326,7 @@ many_zero_pages_make_it_look_once_more(void **state)
 }
 
 /* Also where the kernel made one mapping of several, and where a block lies in two of its mappings. */
-static void
-of_large_blocks_what_was_touched_is_counted(void **state)
+TEST_WITH(of_large_blocks_what_was_touched_is_counted, start_empty, NULL)
 {
 	uint32_t untouched = site_of(KMEM_DOMAIN_HEAP), part = site_of(KMEM_DOMAIN_HEAP), read = site_of(KMEM_DOMAIN_HEAP);
 	uint32_t mapped = site_of(KMEM_DOMAIN_MMAP), cut = site_of(KMEM_DOMAIN_HEAP), small = site_of(KMEM_DOMAIN_HEAP);
@@ -354,8 +359,7 @@ of_large_blocks_what_was_touched_is_counted(void **state)
 	assert_int_equal(munmap(at, 600 * MIB), 0);
 }
 
-static void
-of_more_records_than_there_is_room_for_those_with_most_are_kept(void **state)
+TEST_WITH(of_more_records_than_there_is_room_for_those_with_most_are_kept, start_empty, NULL)
 {
 	const uint32_t count = KMEM_RESIDENT_LINES_MAX + 50;
 	char *at = map((count + 1) * 2 * MIB, MAP_PRIVATE);
@@ -395,8 +399,7 @@ held(uint32_t index_plus_one, uint64_t bytes)
 }
 
 /* Blocks that are not large, of which one page each is touched, beside some that are touched; and mappings of 256 KiB. */
-static void
-many_untouched_blocks_and_mappings_are_told_though_none_is_large(void **state)
+TEST_WITH(many_untouched_blocks_and_mappings_are_told_though_none_is_large, start_empty, NULL)
 {
 	uint32_t empty = site_of(KMEM_DOMAIN_HEAP), full = site_of(KMEM_DOMAIN_HEAP), mapped = site_of(KMEM_DOMAIN_MMAP);
 	const uint64_t each = 200 * 4096, count = 200;
@@ -428,8 +431,7 @@ many_untouched_blocks_and_mappings_are_told_though_none_is_large(void **state)
 }
 
 /* Pages that are full, that are empty, that one small block keeps, and in the middle of blocks that began before them. */
-static void
-of_the_heap_empty_and_sparse_pages_are_told_and_whose_blocks_keep_these(void **state)
+TEST_WITH(of_the_heap_empty_and_sparse_pages_are_told_and_whose_blocks_keep_these, start_empty, NULL)
 {
 	uint32_t full = site_of(KMEM_DOMAIN_HEAP), few = site_of(KMEM_DOMAIN_HEAP), long_ones = site_of(KMEM_DOMAIN_HEAP);
 	const uint64_t part = 8 * MIB, page = 4096;
@@ -460,23 +462,8 @@ of_the_heap_empty_and_sparse_pages_are_told_and_whose_blocks_keep_these(void **s
 	assert_int_equal(munmap(at, 4 * part + 2 * MIB), 0);
 }
 
-/* Else what is left after Python has gone would stand beside what was live before. */
-static void
-the_look_before_a_teardown_stays_the_last(void **state)
-{
-	const struct kmem_resident *two = capture_file_header()->resident;
-
-	capture_file_header()->is_finalizing = KMEM_YES;
-	resident_take(&(struct memory_limits_now){ .limit_bytes = UINT64_MAX }, 0);
-	assert_int_equal(two[0].sequence + two[1].sequence, 0);
-	capture_file_header()->is_finalizing = 0;
-	resident_take(&(struct memory_limits_now){ .limit_bytes = UINT64_MAX }, 0);
-	assert_int_equal(two[0].sequence + two[1].sequence, 1);
-}
-
 /* The larger its parent, the longer it would take: not at its start, nor at its end, if that comes soon. */
-static void
-a_child_looks_only_if_it_lives(void **state)
+TEST_WITH(a_child_looks_only_if_it_lives, start_empty, NULL)
 {
 	const struct kmem_resident *two = capture_file_header()->resident;
 	const struct memory_limits_now now = { .limit_bytes = UINT64_MAX };
@@ -512,8 +499,7 @@ reason_for(uint64_t resident_bytes, uint64_t cgroup_bytes, uint64_t limit_bytes)
 }
 
 /* Since the last look, not since the largest there was: what shrank and grew again is made of other things. */
-static void
-a_process_that_grew_by_a_quarter_is_worth_a_look(void **state)
+TEST_WITH(a_process_that_grew_by_a_quarter_is_worth_a_look, start_empty, NULL)
 {
 	uint64_t first = look().resident_bytes;
 	uint64_t more = first + 64 * MIB;
@@ -530,8 +516,7 @@ a_process_that_grew_by_a_quarter_is_worth_a_look(void **state)
 	assert_int_equal(reason_for(most, 0, UINT64_MAX), PACED_URGENT);
 }
 
-static void
-what_is_charged_to_the_group_is_worth_a_look_when_it_grew_by_a_quarter(void **state)
+TEST_WITH(what_is_charged_to_the_group_is_worth_a_look_when_it_grew_by_a_quarter, start_empty, NULL)
 {
 	struct memory_limits_now now = { .cgroup_bytes = 100 * MIB, .limit_bytes = UINT64_MAX };
 
@@ -542,8 +527,7 @@ what_is_charged_to_the_group_is_worth_a_look_when_it_grew_by_a_quarter(void **st
 	assert_int_equal(reason_for(0, 130 * MIB, UINT64_MAX), PACED_URGENT);
 }
 
-static void
-in_the_last_eighth_before_the_limit_each_64th_of_it_is_worth_a_look(void **state)
+TEST_WITH(in_the_last_eighth_before_the_limit_each_64th_of_it_is_worth_a_look, start_empty, NULL)
 {
 	uint64_t found = look().resident_bytes;
 	uint64_t limit = found + found / 8; // what was found is 8/9 of it
@@ -556,8 +540,7 @@ in_the_last_eighth_before_the_limit_each_64th_of_it_is_worth_a_look(void **state
 	assert_int_equal(reason_for(found, limit, limit), PACED_USUAL); // the others grew
 }
 
-static void
-what_was_freed_and_not_given_back_is_worth_a_look(void **state)
+TEST(what_was_freed_and_not_given_back_is_worth_a_look)
 {
 	const struct memory_limits_now none = { .limit_bytes = UINT64_MAX };
 	struct memory_limits_now now = { .resident_bytes = 4 * look().resident_bytes, .limit_bytes = UINT64_MAX };
@@ -577,8 +560,7 @@ what_was_freed_and_not_given_back_is_worth_a_look(void **state)
 	assert_int_equal(resident_reason(&none, 200 * MIB), PACED_USUAL);
 }
 
-static void
-an_urgent_look_comes_sooner_than_a_usual_one(void **state)
+TEST(an_urgent_look_comes_sooner_than_a_usual_one)
 {
 	struct rate_limit paced = { .period_ns = 1, .parts = { UINT64_C(1) << 34, 0, 0, 0 } };
 
@@ -599,8 +581,7 @@ an_urgent_look_comes_sooner_than_a_usual_one(void **state)
 #define SECOND_NS UINT64_C(1000000000)
 
 /* Looks of 10 ms, at once one after the other: so many until one has to wait, and from then on one in each 320 ms. */
-static void
-quiet_time_may_be_used_up_at_once(void **state)
+TEST(quiet_time_may_be_used_up_at_once)
 {
 	static const struct {
 		enum rate_limit_reason reason;
@@ -628,8 +609,7 @@ quiet_time_may_be_used_up_at_once(void **state)
 }
 
 /* A look that took a second by the wall's time and 10 ms by the processor's. */
-static void
-on_a_busy_machine_the_processors_time_decides(void **state)
+TEST(on_a_busy_machine_the_processors_time_decides)
 {
 	struct rate_limit paced = { .parts = { 1024, 32, 32, 32 } };
 	uint64_t processor_ns = rate_limit_processor_ns();
@@ -649,8 +629,7 @@ on_a_busy_machine_the_processors_time_decides(void **state)
 }
 
 /* Where the system gives huge pages to all, a word of a table would be 2 MiB of memory. */
-static void
-our_tables_have_no_huge_pages(void **state)
+TEST(our_tables_have_no_huge_pages)
 {
 	uint64_t table = (uint64_t)raw_reserve(KMEM_OWN_OTHER, 8 * MIB, RW);
 	FILE *smaps = fopen("/proc/self/smaps", "r");
@@ -673,31 +652,7 @@ our_tables_have_no_huge_pages(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(the_look_before_a_teardown_stays_the_last, start_empty), // first: a look is due
-		cmocka_unit_test_setup(a_child_looks_only_if_it_lives, start_empty),
-		cmocka_unit_test_setup(a_process_that_grew_by_a_quarter_is_worth_a_look, start_empty),
-		cmocka_unit_test_setup(what_is_charged_to_the_group_is_worth_a_look_when_it_grew_by_a_quarter, start_empty),
-		cmocka_unit_test_setup(in_the_last_eighth_before_the_limit_each_64th_of_it_is_worth_a_look, start_empty),
-		cmocka_unit_test(what_was_freed_and_not_given_back_is_worth_a_look),
-		cmocka_unit_test(quiet_time_may_be_used_up_at_once),
-		cmocka_unit_test(on_a_busy_machine_the_processors_time_decides),
-		cmocka_unit_test(an_urgent_look_comes_sooner_than_a_usual_one),
-		cmocka_unit_test_setup(each_part_is_found_and_all_add_up, start_empty),
-		cmocka_unit_test_setup(of_large_blocks_what_was_touched_is_counted, start_empty),
-		cmocka_unit_test_setup(of_the_heap_empty_and_sparse_pages_are_told_and_whose_blocks_keep_these, start_empty),
-		cmocka_unit_test_setup(many_untouched_blocks_and_mappings_are_told_though_none_is_large, start_empty),
-		cmocka_unit_test_setup(of_more_records_than_there_is_room_for_those_with_most_are_kept, start_empty),
-		cmocka_unit_test_setup(in_pieces_it_finds_what_a_whole_look_does, start_empty),
-		cmocka_unit_test_setup(so_does_a_cheap_look, start_empty),
-		cmocka_unit_test_setup(a_small_process_is_looked_at_in_one_piece, start_empty),
-		cmocka_unit_test_setup(a_child_does_not_go_on_with_its_parents_look, start_empty),
-		cmocka_unit_test_setup(many_zero_pages_make_it_look_once_more, start_empty),
-		cmocka_unit_test(our_tables_have_no_huge_pages),
-		cmocka_unit_test_setup(of_a_range_the_lowest_block_is_found_and_that_there_was_one, start_empty),
-	};
-
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); // what is touched is resident, and nothing beside it
 	pointer_map_start(true);
-	return cmocka_run_group_tests_name("resident", tests, NULL, NULL);
+	return test_run(NULL, NULL, NULL, NULL);
 }

@@ -1,10 +1,7 @@
 /*
  * test_python_code.c - one record per content, one content per living address.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -46,8 +43,7 @@ fresh_tables(void **state)
 }
 
 /* C5: complete and sealed, and what it says is what the object says. */
-static void
-c5_a_record_says_what_the_code_says(void **state)
+TEST(c5_a_record_says_what_the_code_says)
 {
 	struct fake_code fake;
 	uint64_t addr = fake_code_make(&fake, "/data/user/train.py", "Model.fit", 42, "table");
@@ -66,8 +62,7 @@ c5_a_record_says_what_the_code_says(void **state)
 }
 
 /* C1: with more objects than words, every address still leads to its own record. */
-static void
-c1_no_address_leads_to_anothers_record(void **state)
+TEST(c1_no_address_leads_to_anothers_record)
 {
 	enum { COUNT = 30000 };
 	struct fake_code *fakes = calloc(COUNT, sizeof(*fakes));
@@ -86,8 +81,7 @@ c1_no_address_leads_to_anothers_record(void **state)
 }
 
 /* C6: also with more objects than words, each death of an object that was looked up is counted, and no other one. */
-static void
-c6_deaths_of_what_was_remembered_are_counted(void **state)
+TEST(c6_deaths_of_what_was_remembered_are_counted)
 {
 	enum { COUNT = 40000 };
 	struct fake_code *fakes = calloc(COUNT, sizeof(*fakes));
@@ -118,8 +112,7 @@ c6_deaths_of_what_was_remembered_are_counted(void **state)
 }
 
 /* C2 and C3: after the death of the object its address means nothing. */
-static void
-c3_a_reused_address_gets_its_new_name(void **state)
+TEST(c3_a_reused_address_gets_its_new_name)
 {
 	struct fake_code fake;
 	char name[32];
@@ -136,8 +129,7 @@ c3_a_reused_address_gets_its_new_name(void **state)
 }
 
 /* The other half of the proof: without the death the old name stays. */
-static void
-c3_only_the_death_ends_a_name(void **state)
+TEST(c3_only_the_death_ends_a_name)
 {
 	struct fake_code fake;
 	uint64_t addr = fake_code_make(&fake, "/x.py", "first", 1, "t");
@@ -150,8 +142,7 @@ c3_only_the_death_ends_a_name(void **state)
 }
 
 /* C4: the same content is the same record, and every part of it counts. */
-static void
-c4_same_content_same_record(void **state)
+TEST(c4_same_content_same_record)
 {
 	static const struct {
 		const char *file, *name;
@@ -182,8 +173,7 @@ c4_same_content_same_record(void **state)
 	}
 }
 
-static void
-flags_come_from_the_texts(void **state)
+TEST(flags_come_from_the_texts)
 {
 	static const struct {
 		const char *file, *name;
@@ -218,8 +208,7 @@ flags_come_from_the_texts(void **state)
 	}
 }
 
-static void
-unreadable_texts_are_empty(void **state)
+TEST(unreadable_texts_are_empty)
 {
 	struct fake_code fake;
 	uint64_t addr = fake_code_make(&fake, "/x.py", "f", 7, "t");
@@ -234,8 +223,7 @@ unreadable_texts_are_empty(void **state)
 	assert_int_equal(record->line_table_bytes, 0);
 }
 
-static void
-a_long_line_table_is_cut(void **state)
+TEST(a_long_line_table_is_cut)
 {
 	enum { BYTES = (1 << 20) + 5 };
 	struct fake_code fake;
@@ -254,8 +242,7 @@ a_long_line_table_is_cut(void **state)
 	free(table);
 }
 
-static void
-a_forked_child_stores_again(void **state)
+TEST(a_forked_child_stores_again)
 {
 	struct fake_code fake;
 	uint64_t addr = fake_code_make(&fake, "/x.py", "f", 1, "t");
@@ -266,8 +253,7 @@ a_forked_child_stores_again(void **state)
 }
 
 /* The capture is as large as it may be: what a function is called is kept, on which lines it is not. */
-static void
-beyond_the_limit_a_name_is_kept_without_its_lines(void **state)
+TEST(beyond_the_limit_a_name_is_kept_without_its_lines)
 {
 	struct fake_code fake;
 	uint64_t lost_before = capture_file_header()->losses[KMEM_LOST_PYTHON_TEXT];
@@ -295,8 +281,7 @@ beyond_the_limit_a_name_is_kept_without_its_lines(void **state)
 }
 
 /* Last: fills the table of contents. What does not fit is counted and gets the common record. */
-static void
-a_full_table_names_the_rest_unknown(void **state)
+TEST(a_full_table_names_the_rest_unknown)
 {
 	enum { WORDS = (1u << 17) + (1u << 13), COUNT = WORDS + 10000 };
 	struct fake_code fake;
@@ -319,23 +304,4 @@ a_full_table_names_the_rest_unknown(void **state)
 	assert_int_equal(capture_file_header()->losses[KMEM_LOST_PYTHON_TEXT] - lost_before, lost);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(c5_a_record_says_what_the_code_says, fresh_tables),
-		cmocka_unit_test_setup(c1_no_address_leads_to_anothers_record, fresh_tables),
-		cmocka_unit_test_setup(c6_deaths_of_what_was_remembered_are_counted, fresh_tables),
-		cmocka_unit_test_setup(c3_a_reused_address_gets_its_new_name, fresh_tables),
-		cmocka_unit_test_setup(c3_only_the_death_ends_a_name, fresh_tables),
-		cmocka_unit_test_setup(c4_same_content_same_record, fresh_tables),
-		cmocka_unit_test_setup(flags_come_from_the_texts, fresh_tables),
-		cmocka_unit_test_setup(unreadable_texts_are_empty, fresh_tables),
-		cmocka_unit_test_setup(a_long_line_table_is_cut, fresh_tables),
-		cmocka_unit_test_setup(a_forked_child_stores_again, fresh_tables),
-		cmocka_unit_test_setup(beyond_the_limit_a_name_is_kept_without_its_lines, fresh_tables),
-		cmocka_unit_test_setup(a_full_table_names_the_rest_unknown, fresh_tables),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(fresh_tables, NULL)

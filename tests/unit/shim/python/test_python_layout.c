@@ -1,10 +1,7 @@
 /*
  * test_python_layout.c - one row per version, and the checks that refuse what does not fit.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,8 +45,7 @@ row_at(unsigned i)
 	return i < 11 ? python_layout_find(0x03000000 | minors[i] << 16, i >= 8) : NULL;
 }
 
-static void
-versions_with_and_without_a_row(void **state)
+TEST(versions_with_and_without_a_row)
 {
 	for (uint32_t minor = 0; minor < 30; minor++) {
 		for (unsigned free_threaded = 0; free_threaded < 2; free_threaded++) {
@@ -67,8 +63,7 @@ versions_with_and_without_a_row(void **state)
 	assert_null(python_layout_find(0, false));
 }
 
-static void
-rows_are_complete(void **state)
+TEST(rows_are_complete)
 {
 	const struct python_layout *row;
 
@@ -116,8 +111,7 @@ rows_are_complete(void **state)
 }
 
 /* Without a global lock the header of every object is 16 bytes longer; nothing else moves the fields behind it. */
-static void
-rows_without_a_lock_differ_by_the_header(void **state)
+TEST(rows_without_a_lock_differ_by_the_header)
 {
 	for (unsigned i = 8; i < 11; i++) {
 		const struct python_layout *row = row_at(i);
@@ -140,8 +134,7 @@ rows_without_a_lock_differ_by_the_header(void **state)
 	}
 }
 
-static void
-a_type_of_another_size_or_name_is_refused(void **state)
+TEST(a_type_of_another_size_or_name_is_refused)
 {
 	const struct python_layout *row;
 
@@ -177,8 +170,7 @@ a_type_of_another_size_or_name_is_refused(void **state)
 	}
 }
 
-static void
-the_interpreters_own_offsets_win(void **state)
+TEST(the_interpreters_own_offsets_win)
 {
 	static const uint16_t previous[] = { 1029, 1032, 1040 };
 	static const uint16_t ascii_data[] = { 1070, 1080, 1092 };
@@ -225,16 +217,4 @@ the_interpreters_own_offsets_win(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(versions_with_and_without_a_row),
-		cmocka_unit_test(rows_are_complete),
-		cmocka_unit_test(rows_without_a_lock_differ_by_the_header),
-		cmocka_unit_test(a_type_of_another_size_or_name_is_refused),
-		cmocka_unit_test(the_interpreters_own_offsets_win),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -3,10 +3,7 @@
  *
  * That the tables are understood as interpreter and reader understand them is tested in tests/python.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 
@@ -57,8 +54,7 @@ static const struct row rows[] = {
 	{ "3.11: a number that never ends", V311, TABLE("\x83\x00\xeb\x7f\x7f\x7f\x7f\x7f\x7f\x7f"), 10, 10 },
 };
 
-static void
-each_line_has_one_offset(void **state)
+TEST(each_line_has_one_offset)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint32_t first = python_lines_read(rows[i].version, (const uint8_t *)rows[i].table, rows[i].bytes,
@@ -87,8 +83,7 @@ make_record(uint32_t number, uint32_t units)
 }
 
 /* L1, L2: with more questions than room each one still gets its own answer. */
-static void
-l1_no_question_gets_anothers_answer(void **state)
+TEST(l1_no_question_gets_anothers_answer)
 {
 	enum { RECORDS = 9000, UNITS = 20 };
 	static uint32_t index[RECORDS];
@@ -105,8 +100,7 @@ l1_no_question_gets_anothers_answer(void **state)
 }
 
 /* L2: an answer is remembered; a forked child, whose records are others, does not have it. */
-static void
-l2_answers_are_remembered_until_the_fork(void **state)
+TEST(l2_answers_are_remembered_until_the_fork)
 {
 	uint32_t index = make_record(100000, 8);
 	struct kmem_code *code = capture_file_at(KMEM_SECTION_RECORDS, index);
@@ -120,8 +114,7 @@ l2_answers_are_remembered_until_the_fork(void **state)
 }
 
 /* L3, and what does not fit into a word: far and odd offsets are read each time. */
-static void
-l3_offsets_that_are_not_remembered(void **state)
+TEST(l3_offsets_that_are_not_remembered)
 {
 	uint32_t index = make_record(200000, 8);
 
@@ -160,8 +153,7 @@ make_long_record(uint64_t *random, uint32_t version, uint32_t entries)
 }
 
 /* Long tables are read once; the answers are those of the direct way. */
-static void
-long_tables_give_the_same_answers(void **state)
+TEST(long_tables_give_the_same_answers)
 {
 	enum { RECORDS = 30 };
 	static const uint32_t versions[] = { V38, V310, V311 };
@@ -182,16 +174,4 @@ long_tables_give_the_same_answers(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_line_has_one_offset),
-		cmocka_unit_test(l1_no_question_gets_anothers_answer),
-		cmocka_unit_test(l2_answers_are_remembered_until_the_fork),
-		cmocka_unit_test(l3_offsets_that_are_not_remembered),
-		cmocka_unit_test(long_tables_give_the_same_answers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,10 +1,7 @@
 /*
  * test_python_string.c - str objects of every kind as UTF-8.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 
@@ -60,8 +57,7 @@ static const struct {
 	{ 4, 0, edges, 13, edges_text, "first and last of every length" },
 };
 
-static void
-texts_of_every_kind(void **state)
+TEST(texts_of_every_kind)
 {
 	struct python_interpreter python = fake_interpreter();
 	_Alignas(16) char object[256];
@@ -82,8 +78,7 @@ texts_of_every_kind(void **state)
 	}
 }
 
-static void
-long_texts_are_cut_between_characters(void **state)
+TEST(long_texts_are_cut_between_characters)
 {
 	struct python_interpreter python = fake_interpreter();
 	static _Alignas(16) char object[80 + 4 * 5000];
@@ -116,8 +111,7 @@ long_texts_are_cut_between_characters(void **state)
 	}
 }
 
-static void
-what_is_no_string_is_refused(void **state)
+TEST(what_is_no_string_is_refused)
 {
 	struct python_interpreter python = fake_interpreter();
 	_Alignas(16) char object[256];
@@ -167,8 +161,7 @@ static const struct {
 	{ "", "" },
 };
 
-static void
-names_of_files_without_the_users_folders(void **state)
+TEST(names_of_files_without_the_users_folders)
 {
 	struct python_interpreter python = fake_interpreter();
 	_Alignas(16) char object[512];
@@ -193,15 +186,4 @@ names_of_files_without_the_users_folders(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_of_files_without_the_users_folders),
-		cmocka_unit_test(texts_of_every_kind),
-		cmocka_unit_test(long_texts_are_cut_between_characters),
-		cmocka_unit_test(what_is_no_string_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

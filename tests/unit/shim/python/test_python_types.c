@@ -85,8 +85,7 @@ static const struct {
 	{ "of a type that is not ready", 0, 0, 1, BASIC_BYTES, false },
 };
 
-static void
-a_block_is_named_when_all_agrees(void **state)
+TEST(a_block_is_named_when_all_agrees)
 {
 	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
 		type_make("Slots", blocks[i].flags, BASIC_BYTES);
@@ -98,8 +97,7 @@ a_block_is_named_when_all_agrees(void **state)
 }
 
 /* From 3.14 on: the address of the next one where references are counted, which are alive with any flags above. */
-static void
-what_waits_in_a_free_list_is_no_object(void **state)
+TEST(what_waits_in_a_free_list_is_no_object)
 {
 	type_make("Slots", READY, BASIC_BYTES);
 	python.layout.has_free_list_in_head = true;
@@ -108,8 +106,7 @@ what_waits_in_a_free_list_is_no_object(void **state)
 	python.layout.has_free_list_in_head = false;
 }
 
-static void
-what_leads_nowhere_is_no_type(void **state)
+TEST(what_leads_nowhere_is_no_type)
 {
 	static const uint64_t addresses[] = { 0,         1, 8, 65536, UINT64_C(0x7000000000), UINT64_C(0xdbdbdbdbdbdbdbdb),
 		                                  UINT64_MAX };
@@ -133,8 +130,7 @@ what_leads_nowhere_is_no_type(void **state)
 	}
 }
 
-static void
-sizes_that_no_instance_has_are_refused(void **state)
+TEST(sizes_that_no_instance_has_are_refused)
 {
 	static const uint64_t sizes[] = { 0, 8, 65537, UINT64_MAX };
 
@@ -144,8 +140,7 @@ sizes_that_no_instance_has_are_refused(void **state)
 	}
 }
 
-static void
-names_are_short_texts(void **state)
+TEST(names_are_short_texts)
 {
 	char longest[PYTHON_TYPES_NAME_BYTES + 1];
 
@@ -161,8 +156,7 @@ names_are_short_texts(void **state)
 	assert_null(name_of((uint64_t)fake.type, 0, 1, BASIC_BYTES));
 }
 
-static void
-a_class_is_named_with_its_module(void **state)
+TEST(a_class_is_named_with_its_module)
 {
 	for (int is_general = 0; is_general < 2; is_general++) {
 		type_make("Batch", READY | HEAP, BASIC_BYTES);
@@ -174,8 +168,7 @@ a_class_is_named_with_its_module(void **state)
 	}
 }
 
-static void
-a_metaclass_makes_types_and_a_circle_of_bases_ends(void **state)
+TEST(a_metaclass_makes_types_and_a_circle_of_bases_ends)
 {
 	static _Alignas(16) char metaclass[400];
 
@@ -188,8 +181,7 @@ a_metaclass_makes_types_and_a_circle_of_bases_ends(void **state)
 	assert_null(name_of((uint64_t)fake.type, 0, 1, BASIC_BYTES));
 }
 
-static void
-what_is_known_holds_until_it_is_forgotten(void **state)
+TEST(what_is_known_holds_until_it_is_forgotten)
 {
 	type_make("First", READY, BASIC_BYTES);
 	assert_string_equal(name_of((uint64_t)fake.type, 0, 1, BASIC_BYTES), "First");
@@ -209,16 +201,5 @@ start(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_block_is_named_when_all_agrees),
-		cmocka_unit_test(what_waits_in_a_free_list_is_no_object),
-		cmocka_unit_test(what_leads_nowhere_is_no_type),
-		cmocka_unit_test(sizes_that_no_instance_has_are_refused),
-		cmocka_unit_test(names_are_short_texts),
-		cmocka_unit_test(a_class_is_named_with_its_module),
-		cmocka_unit_test(a_metaclass_makes_types_and_a_circle_of_bases_ends),
-		cmocka_unit_test(what_is_known_holds_until_it_is_forgotten),
-	};
-
-	return cmocka_run_group_tests_name("python_types", tests, start, NULL);
+	return test_run(start, NULL, NULL, NULL);
 }

@@ -1,10 +1,7 @@
 /*
  * test_python_visit.c - a thread's own copies of bytecode: found, refused when they cannot be, asked for when they may be gone.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <sys/mman.h>
 
@@ -59,8 +56,7 @@ judge(int32_t copy, uint64_t instruction, uint32_t *offset)
 	return python_visit_judge(&python, &visit, offset);
 }
 
-static void
-each_copy_has_its_own_beginning(void **state)
+TEST(each_copy_has_its_own_beginning)
 {
 	uint32_t offset;
 
@@ -77,8 +73,7 @@ each_copy_has_its_own_beginning(void **state)
 	}
 }
 
-static void
-a_copy_that_is_not_there_is_refused(void **state)
+TEST(a_copy_that_is_not_there_is_refused)
 {
 	uint64_t first = (uint64_t)its.bytecode[1];
 	uint32_t offset;
@@ -99,8 +94,7 @@ a_copy_that_is_not_there_is_refused(void **state)
 }
 
 /* The array that a detached thread has just been led to may be freed, its page gone. */
-static void
-a_detached_thread_asks_first(void **state)
+TEST(a_detached_thread_asks_first)
 {
 	char *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint32_t offset;
@@ -112,14 +106,4 @@ a_detached_thread_asks_first(void **state)
 	munmap(page, 4096);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(each_copy_has_its_own_beginning, setup),
-		cmocka_unit_test_setup(a_copy_that_is_not_there_is_refused, setup),
-		cmocka_unit_test_setup(a_detached_thread_asks_first, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(setup, NULL)

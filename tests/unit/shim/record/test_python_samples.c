@@ -44,8 +44,7 @@ start(void **state)
 	return start_empty(state);
 }
 
-static void
-each_living_sample_is_shown_once(void **state)
+TEST_WITH(each_living_sample_is_shown_once, start, NULL)
 {
 	for (uint64_t i = 0; i < 1000; i++)
 		sample(0x10000000 + i * 528, 0x10000000 + i * 528 + i % 3 * 16, i % 512 + 1);
@@ -63,8 +62,7 @@ each_living_sample_is_shown_once(void **state)
 	assert_in_range(seen.count, 495, 500);
 }
 
-static void
-it_is_shown_where_the_object_begins(void **state)
+TEST_WITH(it_is_shown_where_the_object_begins, start, NULL)
 {
 	sample(0x10000000, 0x10000020, 100);
 	see_all();
@@ -77,8 +75,7 @@ it_is_shown_where_the_object_begins(void **state)
 	assert_int_equal(seen.count, 0);
 }
 
-static void
-more_than_there_is_room_for_push_older_ones_out(void **state)
+TEST_WITH(more_than_there_is_room_for_push_older_ones_out, start, NULL)
 {
 	for (uint64_t i = 0; i < 100000; i++)
 		sample(0x10000000 + i * 544, 0x10000000 + i * 544, 100);
@@ -86,8 +83,7 @@ more_than_there_is_room_for_push_older_ones_out(void **state)
 	assert_in_range(seen.count, 16000, 16384);
 }
 
-static void
-the_number_of_objects_that_a_sample_stands_for(void **state)
+TEST(the_number_of_objects_that_a_sample_stands_for)
 {
 	static const uint64_t cases[][2] = { { 1, 262144 }, { 16, 16384 }, { 100, 2621 }, { 300, 874 }, { 512, 512 } };
 
@@ -99,14 +95,7 @@ the_number_of_objects_that_a_sample_stands_for(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(each_living_sample_is_shown_once, start),
-		cmocka_unit_test_setup(it_is_shown_where_the_object_begins, start),
-		cmocka_unit_test_setup(more_than_there_is_room_for_push_older_ones_out, start),
-		cmocka_unit_test(the_number_of_objects_that_a_sample_stands_for),
-	};
-
 	native_stack_start();
 	thread_slot_start();
-	return cmocka_run_group_tests_name("samples", tests, NULL, NULL);
+	return test_run(NULL, NULL, NULL, NULL);
 }

@@ -74,8 +74,7 @@ keep(unsigned count)
 		teardown_keep((struct address_block){ .bytes = i, .site = i, .generation = 3 }, i % 2 != 0);
 }
 
-static void
-nothing_is_asked_while_python_runs(void **state)
+TEST(nothing_is_asked_while_python_runs)
 {
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(teardown_ask(1 << 20), TEARDOWN_NO);
@@ -83,8 +82,7 @@ nothing_is_asked_while_python_runs(void **state)
 	assert_int_equal(atomic_load(&capture_file_header()->is_finalizing), 0);
 }
 
-static void
-a_program_that_ends_is_left_as_it_was(void **state)
+TEST(a_program_that_ends_is_left_as_it_was)
 {
 	runtime_is(7, 1);
 	assert_int_equal(teardown_ask(100), TEARDOWN_YES);
@@ -96,66 +94,8 @@ a_program_that_ends_is_left_as_it_was(void **state)
 	assert_int_equal(atomic_load(&capture_file_header()->is_finalizing), KMEM_YES);
 }
 
-static void
-D2_what_was_released_is_booked_once_when_it_goes_on(void **state)
-{
-	struct teardown_release release;
-
-	runtime_is(7, 1);
-	assert_false(event(0));
-	keep(1000);
-	assert_true(teardown_released(6, &release));
-	assert_int_equal(release.block.bytes, 7);
-	assert_int_equal(release.block.site, 7);
-	assert_int_equal(release.block.generation, 3);
-	assert_true(release.is_whole);
-	assert_false(teardown_released(1000, &release));
-	runtime_is(7, 0);
-	booked = 0;
-	for (unsigned i = 0; i < 15; i++)
-		assert_false(event(1 << 16));
-	assert_true(event(1 << 16));
-	assert_int_equal(booked, 1000);
-	assert_false(teardown_released(0, &release));
-	assert_int_equal(atomic_load(&capture_file_header()->is_finalizing), 0);
-	assert_int_equal(teardown_ask(10), TEARDOWN_NO); // though the word still says "finalising"
-	runtime_is(0, 1);
-	assert_int_equal(teardown_ask(10), TEARDOWN_NO);
-	runtime_is(7, 1); // a second life ends
-	assert_int_equal(teardown_ask(10), TEARDOWN_YES);
-	assert_int_equal(atomic_load(&capture_file_header()->is_finalizing), KMEM_YES);
-}
-
-static void
-a_new_interpreter_ends_it_at_once(void **state)
-{
-	runtime_is(7, 1);
-	assert_false(event(0));
-	keep(3);
-	booked = 0;
-	runtime_is(0, 1);
-	assert_true(event(0));
-	assert_int_equal(booked, 3);
-	assert_int_equal(teardown_ask(0), TEARDOWN_NO);
-}
-
-static void
-a_forked_child_starts_anew(void **state)
-{
-	struct teardown_release release;
-
-	runtime_is(7, 1);
-	assert_false(event(0));
-	keep(5);
-	teardown_forked();
-	assert_false(teardown_released(0, &release));
-	runtime_is(0, 1);
-	assert_int_equal(teardown_ask(0), TEARDOWN_NO);
-}
-
 /* The first test that keeps anything: the list stays once it is there. */
-static void
-what_found_no_room_is_lost_when_it_goes_on(void **state)
+TEST(what_found_no_room_is_lost_when_it_goes_on)
 {
 	struct rlimit before;
 
@@ -187,6 +127,60 @@ what_found_no_room_is_lost_when_it_goes_on(void **state)
 	assert_int_equal(missed(), 2048);
 }
 
+TEST(D2_what_was_released_is_booked_once_when_it_goes_on)
+{
+	struct teardown_release release;
+
+	runtime_is(7, 1);
+	assert_false(event(0));
+	keep(1000);
+	assert_true(teardown_released(6, &release));
+	assert_int_equal(release.block.bytes, 7);
+	assert_int_equal(release.block.site, 7);
+	assert_int_equal(release.block.generation, 3);
+	assert_true(release.is_whole);
+	assert_false(teardown_released(1000, &release));
+	runtime_is(7, 0);
+	booked = 0;
+	for (unsigned i = 0; i < 15; i++)
+		assert_false(event(1 << 16));
+	assert_true(event(1 << 16));
+	assert_int_equal(booked, 1000);
+	assert_false(teardown_released(0, &release));
+	assert_int_equal(atomic_load(&capture_file_header()->is_finalizing), 0);
+	assert_int_equal(teardown_ask(10), TEARDOWN_NO); // though the word still says "finalising"
+	runtime_is(0, 1);
+	assert_int_equal(teardown_ask(10), TEARDOWN_NO);
+	runtime_is(7, 1); // a second life ends
+	assert_int_equal(teardown_ask(10), TEARDOWN_YES);
+	assert_int_equal(atomic_load(&capture_file_header()->is_finalizing), KMEM_YES);
+}
+
+TEST(a_new_interpreter_ends_it_at_once)
+{
+	runtime_is(7, 1);
+	assert_false(event(0));
+	keep(3);
+	booked = 0;
+	runtime_is(0, 1);
+	assert_true(event(0));
+	assert_int_equal(booked, 3);
+	assert_int_equal(teardown_ask(0), TEARDOWN_NO);
+}
+
+TEST(a_forked_child_starts_anew)
+{
+	struct teardown_release release;
+
+	runtime_is(7, 1);
+	assert_false(event(0));
+	keep(5);
+	teardown_forked();
+	assert_false(teardown_released(0, &release));
+	runtime_is(0, 1);
+	assert_int_equal(teardown_ask(0), TEARDOWN_NO);
+}
+
 static _Atomic uint32_t endings;
 
 static void *
@@ -197,8 +191,7 @@ end_it(void *unused)
 	return unused;
 }
 
-static void
-D1_one_thread_alone_ends_it(void **state)
+TEST(D1_one_thread_alone_ends_it)
 {
 	pthread_t threads[4];
 
@@ -221,16 +214,6 @@ D1_one_thread_alone_ends_it(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(nothing_is_asked_while_python_runs, setup),
-		cmocka_unit_test_setup(a_program_that_ends_is_left_as_it_was, setup),
-		cmocka_unit_test_setup(what_found_no_room_is_lost_when_it_goes_on, setup),
-		cmocka_unit_test_setup(D2_what_was_released_is_booked_once_when_it_goes_on, setup),
-		cmocka_unit_test_setup(a_new_interpreter_ends_it_at_once, setup),
-		cmocka_unit_test_setup(a_forked_child_starts_anew, setup),
-		cmocka_unit_test_setup(D1_one_thread_alone_ends_it, setup),
-	};
-
 	thread_slot_start();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL, setup, NULL);
 }

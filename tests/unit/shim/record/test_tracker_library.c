@@ -32,8 +32,7 @@ start_reserved(void **state)
 }
 
 /* Else what its pools take is booked at the line before it. No clock is compared: another program may have the processor. */
-static void
-a_switch_is_due_soon_after_a_question(void **state)
+TEST(a_switch_is_due_soon_after_a_question)
 {
 	assert_true(library_due_is());
 	assert_true(library_due_is_switch());
@@ -41,8 +40,7 @@ a_switch_is_due_soon_after_a_question(void **state)
 	assert_true(library_due_next_switch_ticks + 10 * MILLISECOND_TICKS < library_due_next_ticks);
 }
 
-static void
-switches_use_up_what_they_may(void **state)
+TEST(switches_use_up_what_they_may)
 {
 	ask();
 	for (unsigned i = 0; i < 5000; i++) {
@@ -57,12 +55,7 @@ switches_use_up_what_they_may(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_switch_is_due_soon_after_a_question, start_reserved),
-		cmocka_unit_test_setup(switches_use_up_what_they_may, start_reserved),
-	};
-
 	native_stack_start();
 	thread_slot_start();
-	return cmocka_run_group_tests_name("memory of libraries", tests, NULL, NULL);
+	return test_run(NULL, NULL, start_reserved, NULL);
 }

@@ -40,8 +40,7 @@ other_way(void)
 	KEEP_FRAME();
 }
 
-static void
-one_place_is_one_stack(void **state)
+TEST(one_place_is_one_stack)
 {
 	struct call_stack first;
 
@@ -57,8 +56,7 @@ one_place_is_one_stack(void **state)
 	assert_int_equal(copy.flags & (KMEM_STACK_TRUNCATED | KMEM_STACK_NO_STACK | KMEM_STACK_EVALUATOR_CUT), 0);
 }
 
-static void
-the_innermost_frame_is_the_caller_of_the_hook(void **state)
+TEST(the_innermost_frame_is_the_caller_of_the_hook)
 {
 	uint64_t pc;
 
@@ -71,8 +69,7 @@ the_innermost_frame_is_the_caller_of_the_hook(void **state)
 		assert_int_equal(copy.frames[i] & KMEM_FRAME_PYTHON, 0);
 }
 
-static void
-other_places_are_other_stacks(void **state)
+TEST(other_places_are_other_stacks)
 {
 	uint64_t hashes[5];
 
@@ -90,8 +87,7 @@ other_places_are_other_stacks(void **state)
 	}
 }
 
-static void
-of_a_deep_stack_both_ends_are_kept(void **state)
+TEST(of_a_deep_stack_both_ends_are_kept)
 {
 	static const struct {
 		unsigned depth;
@@ -113,8 +109,7 @@ of_a_deep_stack_both_ends_are_kept(void **state)
 	}
 }
 
-static void
-errno_is_left_alone(void **state)
+TEST(errno_is_left_alone)
 {
 	errno = 4711;
 	dive(10);
@@ -133,8 +128,7 @@ take_and_keep(void *slot)
 	return NULL;
 }
 
-static void
-C1_nobody_gets_a_memory_that_is_taken(void **state)
+TEST(C1_nobody_gets_a_memory_that_is_taken)
 {
 	uint64_t before = capture_file_header()->losses[KMEM_LOST_STACKS];
 	unsigned without = 0;
@@ -165,15 +159,6 @@ C1_nobody_gets_a_memory_that_is_taken(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_place_is_one_stack),
-		cmocka_unit_test(the_innermost_frame_is_the_caller_of_the_hook),
-		cmocka_unit_test(other_places_are_other_stacks),
-		cmocka_unit_test(of_a_deep_stack_both_ends_are_kept),
-		cmocka_unit_test(errno_is_left_alone),
-		cmocka_unit_test(C1_nobody_gets_a_memory_that_is_taken),
-	};
-
 	native_stack_start();
-	return cmocka_run_group_tests_name("call_stack", tests, NULL, NULL);
+	return test_run(NULL, NULL, NULL, NULL);
 }

@@ -145,8 +145,7 @@ tree(unsigned depth)
 	KEEP_FRAME();
 }
 
-static void
-E1_what_is_remembered_is_what_a_walk_finds(void **state)
+TEST_WITH(E1_what_is_remembered_is_what_a_walk_finds, start_empty, NULL)
 {
 	uint64_t seed = random_seed();
 	uint64_t which = seed;
@@ -183,8 +182,7 @@ other_way(void)
 	KEEP_FRAME();
 }
 
-static void
-E1_another_caller_at_the_same_depth_is_another_event(void **state)
+TEST_WITH(E1_another_caller_at_the_same_depth_is_another_event, start_empty, NULL)
 {
 	static void (*const paths[])(void) = { one_way, other_way };
 	uint32_t sites[2] = { 0 };
@@ -212,8 +210,7 @@ repeat(unsigned times)
 		one_way();
 }
 
-static void
-an_event_is_remembered_when_it_comes_again(void **state)
+TEST_WITH(an_event_is_remembered_when_it_comes_again, start_empty, NULL)
 {
 	repeat(3);
 	assert_int_equal(hits, 1); // seen, kept, found
@@ -222,8 +219,7 @@ an_event_is_remembered_when_it_comes_again(void **state)
 	assert_int_equal(hits, 9);
 }
 
-static void
-E4_nothing_outlives_a_module_or_a_code_object(void **state)
+TEST_WITH(E4_nothing_outlives_a_module_or_a_code_object, start_empty, NULL)
 {
 	repeat(5);
 	assert_int_equal(misses, 2);
@@ -261,8 +257,7 @@ dive_below(unsigned number, unsigned depth)
 	KEEP_FRAME();
 }
 
-static void
-when_it_is_full_it_begins_anew(void **state)
+TEST_WITH(when_it_is_full_it_begins_anew, start_empty, NULL)
 {
 	uint32_t most = 0;
 	unsigned times_cleared = 0;
@@ -300,8 +295,7 @@ static void left(unsigned depth);
 STEP(left)
 STEP(right)
 
-static void
-E3_native_paths_that_read_the_same_places_are_told_apart(void **state)
+TEST_WITH(E3_native_paths_that_read_the_same_places_are_told_apart, start_empty, NULL)
 {
 	enum { WAYS = 500, DEPTH = 40, ROUNDS = 20, FEW = 5 }; // some may hide each other before they are kept
 	uint32_t sites[WAYS] = { 0 };
@@ -340,8 +334,7 @@ call_itself(unsigned calls)
 }
 
 /* A loop of more paths than `seen` can tell: found by the words, however many there are, from one place or from several. */
-static void
-native_paths_are_remembered_however_many_come(void **state)
+TEST_WITH(native_paths_are_remembered_however_many_come, start_empty, NULL)
 {
 	enum { WAYS = 2 * EVENT_CACHE_SEEN, DEPTHS = 3, ROUNDS_MAX = 40 };
 	uint64_t misses_before = 0;
@@ -367,8 +360,7 @@ native_paths_are_remembered_however_many_come(void **state)
 }
 
 /* Each time another way through the same function, which are one stack: walked, and found by their frames. */
-static void
-E1_a_native_path_that_never_came_is_found_by_its_frames(void **state)
+TEST_WITH(E1_a_native_path_that_never_came_is_found_by_its_frames, start_walking, NULL)
 {
 	uint64_t which = 0;
 
@@ -386,8 +378,7 @@ E1_a_native_path_that_never_came_is_found_by_its_frames(void **state)
 	}
 }
 
-static void
-what_has_too_many_words_is_not_remembered(void **state)
+TEST_WITH(what_has_too_many_words_is_not_remembered, start_empty, NULL)
 {
 	dive_often(100, 5);
 	assert_int_not_equal(found, 0);
@@ -448,8 +439,7 @@ run_as_coroutine(void)
 }
 
 /* Nothing can be read above it. */
-static void
-E2_words_of_another_stack_are_in_the_page_of_the_return_address(void **state)
+TEST_WITH(E2_words_of_another_stack_are_in_the_page_of_the_return_address, start_empty, NULL)
 {
 	enum { STACK_BYTES = 1 << 18, NOTHING_BYTES = 1 << 16 };
 	char *pages = mmap(NULL, STACK_BYTES + NOTHING_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -489,8 +479,7 @@ find_python(uint64_t instruction)
 	return event_cache_find_python(cache, python_frames_state());
 }
 
-static void
-E1_stacks_of_python_that_share_a_place_are_told_apart(void **state)
+TEST_WITH(E1_stacks_of_python_that_share_a_place_are_told_apart, start_empty, NULL)
 {
 	uint64_t instructions[EVENT_CACHE_PYTHON_LINE];
 	uint64_t first_key = 0;
@@ -538,8 +527,7 @@ E1_stacks_of_python_that_share_a_place_are_told_apart(void **state)
 }
 
 /* A loop of more than the places: they are found, however many there are. */
-static void
-stacks_of_python_are_remembered_however_many_come(void **state)
+TEST_WITH(stacks_of_python_are_remembered_however_many_come, start_empty, NULL)
 {
 	enum { MANY = 3 * EVENT_CACHE_PYTHON };
 	unsigned lost = 0;
@@ -600,8 +588,7 @@ whole_stacks_in_each_domain(bool is_python, uint32_t first_site)
 	}
 }
 
-static void
-E1_one_stack_has_a_site_in_each_domain(void **state)
+TEST_WITH(E1_one_stack_has_a_site_in_each_domain, start_empty, NULL)
 {
 	whole_stacks_in_each_domain(true, 0);
 	python_runtime.state = PYTHON_RUNTIME_FOUND;
@@ -620,32 +607,16 @@ E1_one_stack_has_a_site_in_each_domain(void **state)
 	python_runtime.state = PYTHON_RUNTIME_NEVER_LOOKED;
 }
 
+TEST_AGAIN(E1_what_is_walked_is_what_a_walk_finds, E1_what_is_remembered_is_what_a_walk_finds, start_walking, NULL)
+TEST_AGAIN(E3_native_paths_that_are_walked_are_told_apart, E3_native_paths_that_read_the_same_places_are_told_apart,
+           start_walking, NULL)
+TEST_AGAIN(native_paths_that_are_walked_are_remembered_however_many_come, native_paths_are_remembered_however_many_come,
+           start_walking, NULL)
+
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(E1_what_is_remembered_is_what_a_walk_finds, start_empty),
-		{ "E1_what_is_walked_is_what_a_walk_finds", E1_what_is_remembered_is_what_a_walk_finds, start_walking, NULL,
-		  NULL },
-		{ "E3_native_paths_that_are_walked_are_told_apart", E3_native_paths_that_read_the_same_places_are_told_apart,
-		  start_walking, NULL, NULL },
-		cmocka_unit_test_setup(native_paths_are_remembered_however_many_come, start_empty),
-		{ "native_paths_that_are_walked_are_remembered_however_many_come",
-		  native_paths_are_remembered_however_many_come, start_walking, NULL, NULL },
-		cmocka_unit_test_setup(E1_a_native_path_that_never_came_is_found_by_its_frames, start_walking),
-		cmocka_unit_test_setup(E1_another_caller_at_the_same_depth_is_another_event, start_empty),
-		cmocka_unit_test_setup(an_event_is_remembered_when_it_comes_again, start_empty),
-		cmocka_unit_test_setup(E4_nothing_outlives_a_module_or_a_code_object, start_empty),
-		cmocka_unit_test_setup(when_it_is_full_it_begins_anew, start_empty),
-		cmocka_unit_test_setup(E3_native_paths_that_read_the_same_places_are_told_apart, start_empty),
-		cmocka_unit_test_setup(E2_words_of_another_stack_are_in_the_page_of_the_return_address, start_empty),
-		cmocka_unit_test_setup(what_has_too_many_words_is_not_remembered, start_empty),
-		cmocka_unit_test_setup(E1_stacks_of_python_that_share_a_place_are_told_apart, start_empty),
-		cmocka_unit_test_setup(stacks_of_python_are_remembered_however_many_come, start_empty), // the same
-		cmocka_unit_test_setup(E1_one_stack_has_a_site_in_each_domain, start_empty), // with the frame of the one above
-	};
-
 	native_stack_start();
 	event_cache_start();
-	return cmocka_run_group_tests_name("event_cache", tests, NULL, NULL);
+	return test_run(NULL, NULL, NULL, NULL);
 }

@@ -59,8 +59,7 @@ missed_of_a_loop(uint32_t count)
 	return missed;
 }
 
-static void
-O1_a_loop_of_any_length_is_found(void **state)
+TEST(O1_a_loop_of_any_length_is_found)
 {
 	static const uint32_t counts[] = { 1, 100, 321, 5000, 20000, 300000 };
 
@@ -70,8 +69,7 @@ O1_a_loop_of_any_length_is_found(void **state)
 	}
 }
 
-static void
-nothing_is_reserved_until_something_is_put(void **state)
+TEST(nothing_is_reserved_until_something_is_put)
 {
 	assert_int_equal(event_store_find(&store, key_of(1)), 0);
 	assert_null(store.lines);
@@ -83,8 +81,7 @@ nothing_is_reserved_until_something_is_put(void **state)
 	assert_int_equal(store.used, 1);
 }
 
-static void
-it_grows_with_the_sites(void **state)
+TEST(it_grows_with_the_sites)
 {
 	for (uint32_t i = 0; i < 100000; i++)
 		event_store_put(&store, key_of(i), i + 1, 500, 1);
@@ -96,8 +93,7 @@ it_grows_with_the_sites(void **state)
 	assert_true(store.count > 40000);
 }
 
-static void
-it_is_emptied_when_it_would_grow_with_what_is_void(void **state)
+TEST(it_is_emptied_when_it_would_grow_with_what_is_void)
 {
 	for (uint32_t i = 0; i < 10000; i++) {
 		event_store_put(&store, key_of(i), i + 1, i + 1, 1);
@@ -111,8 +107,7 @@ it_is_emptied_when_it_would_grow_with_what_is_void(void **state)
 }
 
 /* A hook that was left with longjmp() may have moved a part of a line: keys behind the lines that count. */
-static void
-O2_keys_behind_the_lines_do_no_harm(void **state)
+TEST(O2_keys_behind_the_lines_do_no_harm)
 {
 	for (uint32_t i = 0; i < 1000; i++)
 		event_store_put(&store, key_of(i), i + 1, i + 1, 1);
@@ -122,8 +117,7 @@ O2_keys_behind_the_lines_do_no_harm(void **state)
 	assert_in_range(missed_of_a_loop(5000), 0, 10);
 }
 
-static void
-a_limit_of_addresses_leaves_a_small_one(void **state)
+TEST(a_limit_of_addresses_leaves_a_small_one)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	skip(); // the sanitizer has terabytes of addresses
@@ -141,17 +135,4 @@ a_limit_of_addresses_leaves_a_small_one(void **state)
 	assert_true(count_found(600000) > 500000);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(O1_a_loop_of_any_length_is_found, start_empty),
-		cmocka_unit_test_setup(nothing_is_reserved_until_something_is_put, start_empty),
-		cmocka_unit_test_setup(it_grows_with_the_sites, start_empty),
-		cmocka_unit_test_setup(it_is_emptied_when_it_would_grow_with_what_is_void, start_empty),
-		cmocka_unit_test_setup(O2_keys_behind_the_lines_do_no_harm, start_empty),
-		cmocka_unit_test_setup(a_limit_of_addresses_leaves_a_small_one, start_empty),
-	};
-
-	return cmocka_run_group_tests_name("event_store", tests, NULL, NULL);
-}
+RUN_TESTS(start_empty, NULL)

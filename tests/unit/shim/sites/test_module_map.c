@@ -60,8 +60,7 @@ recorded(void)
 	return count;
 }
 
-static void
-a_module_without_a_slot_is_counted_once_and_has_another_chance(void **state)
+TEST(a_module_without_a_slot_is_counted_once_and_has_another_chance)
 {
 	void *any = dlopen("libutil.so.1", RTLD_NOW | RTLD_LOCAL);
 	struct link_map *map = NULL;
@@ -96,8 +95,7 @@ a_module_without_a_slot_is_counted_once_and_has_another_chance(void **state)
 }
 
 /* What was learned of generated code, that there are no tables, is not said of a library that the loader puts there. */
-static void
-a_module_in_the_place_of_generated_code_has_its_own_rules(void **state)
+TEST(a_module_in_the_place_of_generated_code_has_its_own_rules)
 {
 	enum { BYTES = 4096 };
 	void *library = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
@@ -129,12 +127,7 @@ a_module_in_the_place_of_generated_code_has_its_own_rules(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_module_without_a_slot_is_counted_once_and_has_another_chance),
-		cmocka_unit_test(a_module_in_the_place_of_generated_code_has_its_own_rules),
-	};
-
 	capture_file_forked();
 	unwind_rules_start();
-	return cmocka_run_group_tests_name("module_map", tests, NULL, NULL);
+	return test_run(NULL, NULL, NULL, NULL);
 }

@@ -84,8 +84,7 @@ start(void **state)
 	return start_empty(state);
 }
 
-static void
-of_each_look_then_of_one_in_four_then_of_one_in_sixty_four_a_block_is_watched(void **state)
+TEST(of_each_look_then_of_one_in_four_then_of_one_in_sixty_four_a_block_is_watched)
 {
 	struct thread_slot *slot = thread_slot_here();
 	unsigned watched = 0;
@@ -106,8 +105,7 @@ of_each_look_then_of_one_in_four_then_of_one_in_sixty_four_a_block_is_watched(vo
 }
 
 /* A loop of two or of four looks is not in step with what is watched. */
-static void
-what_is_watched_is_in_step_with_no_loop(void **state)
+TEST(what_is_watched_is_in_step_with_no_loop)
 {
 	struct thread_slot *slot = thread_slot_here();
 	unsigned watched[4] = { 0 };
@@ -120,8 +118,7 @@ what_is_watched_is_in_step_with_no_loop(void **state)
 	releases_watch_no_more(slot);
 }
 
-static void
-a_watched_block_is_counted_with_the_stack_that_releases_it(void **state)
+TEST(a_watched_block_is_counted_with_the_stack_that_releases_it)
 {
 	unsigned pairs;
 
@@ -139,8 +136,7 @@ a_watched_block_is_counted_with_the_stack_that_releases_it(void **state)
 	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 21 * BLOCK_BYTES, 15 * BLOCK_BYTES, 21, 15, 21 * BLOCK_BYTES });
 }
 
-static void
-what_is_released_before_its_thread_allocates_again_is_temporary(void **state)
+TEST(what_is_released_before_its_thread_allocates_again_is_temporary)
 {
 	unsigned pairs;
 	uint32_t watched;
@@ -164,8 +160,7 @@ what_is_released_before_its_thread_allocates_again_is_temporary(void **state)
 }
 
 /* Its word says that it is watched, not whose it is: the fast path leaves it alone while the next one is to come, too. */
-static void
-a_watched_block_that_is_released_at_once_is_counted(void **state)
+TEST(a_watched_block_that_is_released_at_once_is_counted)
 {
 	unsigned pairs;
 	uint32_t watched;
@@ -186,8 +181,7 @@ a_watched_block_that_is_released_at_once_is_counted(void **state)
 	assert_in_range(temporary(&watched), 25, 40);
 }
 
-static void
-small_blocks_between_two_looks_are_not(void **state)
+TEST(small_blocks_between_two_looks_are_not)
 {
 	unsigned pairs;
 
@@ -198,8 +192,7 @@ small_blocks_between_two_looks_are_not(void **state)
 	assert_in_range(counted(&pairs), 1, 2); // of a thread's first look, and of 1024 events
 }
 
-static void
-large_blocks_are_counted_without_being_watched(void **state)
+TEST(large_blocks_are_counted_without_being_watched)
 {
 	unsigned pairs;
 
@@ -211,8 +204,7 @@ large_blocks_are_counted_without_being_watched(void **state)
 	assert_int_equal(counted(&pairs), 2);
 }
 
-static void
-what_is_swept_at_the_end_is_not_counted(void **state)
+TEST(what_is_swept_at_the_end_is_not_counted)
 {
 	unsigned pairs;
 
@@ -243,8 +235,7 @@ ALLOCATE_DEEP(allocate_odd, allocate_even)
 ALLOCATE_DEEP(allocate_even, allocate_odd)
 
 /* L1. */
-static void
-L1_call_sites_that_hold_much_push_out_those_that_do_not(void **state)
+TEST(L1_call_sites_that_hold_much_push_out_those_that_do_not)
 {
 	struct thread_slot *slot = thread_slot_here();
 	uint32_t holding = 0;
@@ -275,8 +266,7 @@ L1_call_sites_that_hold_much_push_out_those_that_do_not(void **state)
 }
 
 /* More sites than there is room for: each is told whole, or not at all. And what was counted for a long time keeps its part. */
-static void
-both_counts_of_a_site_stay_and_go_together(void **state)
+TEST(both_counts_of_a_site_stay_and_go_together)
 {
 	unsigned known = 0;
 	uint32_t index;
@@ -310,21 +300,8 @@ both_counts_of_a_site_stay_and_go_together(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(of_each_look_then_of_one_in_four_then_of_one_in_sixty_four_a_block_is_watched, start),
-		cmocka_unit_test_setup(what_is_watched_is_in_step_with_no_loop, start),
-		cmocka_unit_test_setup(what_is_released_before_its_thread_allocates_again_is_temporary, start),
-		cmocka_unit_test_setup(a_watched_block_that_is_released_at_once_is_counted, start),
-		cmocka_unit_test_setup(both_counts_of_a_site_stay_and_go_together, start),
-		cmocka_unit_test_setup(a_watched_block_is_counted_with_the_stack_that_releases_it, start),
-		cmocka_unit_test_setup(small_blocks_between_two_looks_are_not, start),
-		cmocka_unit_test_setup(large_blocks_are_counted_without_being_watched, start),
-		cmocka_unit_test_setup(what_is_swept_at_the_end_is_not_counted, start),
-		cmocka_unit_test_setup(L1_call_sites_that_hold_much_push_out_those_that_do_not, start),
-	};
-
 	native_stack_start();
 	thread_slot_start();
 	pointer_map_start(true);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL, start, NULL);
 }

@@ -61,8 +61,7 @@ site_count(void)
 	return capture_file_header()->used_bytes[KMEM_SECTION_SITES] / sizeof(struct kmem_site);
 }
 
-static void
-T1_S1_S2_a_found_site_is_complete_and_stays_the_same(void **state)
+TEST_WITH(T1_S1_S2_a_found_site_is_complete_and_stays_the_same, start_empty, NULL)
 {
 	const uint32_t site = site_table_find(&owner, stack_of(1, 2, 3), KMEM_DOMAIN_MMAP, 9);
 	struct kmem_site before;
@@ -85,8 +84,7 @@ T1_S1_S2_a_found_site_is_complete_and_stays_the_same(void **state)
 	assert_int_equal(site_count(), 1);
 }
 
-static void
-whatever_differs_makes_another_site(void **state)
+TEST_WITH(whatever_differs_makes_another_site, start_empty, NULL)
 {
 	struct call_stack stack = *stack_of(1, 2, 3);
 	uint32_t sites[8];
@@ -114,8 +112,7 @@ whatever_differs_makes_another_site(void **state)
 	assert_int_equal(site_count(), count);
 }
 
-static void
-a_hundred_thousand_sites_are_all_found_again(void **state)
+TEST_WITH(a_hundred_thousand_sites_are_all_found_again, start_empty, NULL)
 {
 	enum { COUNT = 100000 };
 	static uint32_t sites[COUNT];
@@ -131,8 +128,7 @@ a_hundred_thousand_sites_are_all_found_again(void **state)
 }
 
 /* Room for a quarter of the budget more, for outermost callers; the rest is one site for each domain. */
-static void
-beyond_the_budget_a_stack_folds_into_its_callers(void **state)
+TEST_WITH(beyond_the_budget_a_stack_folds_into_its_callers, start_empty, NULL)
 {
 	uint32_t parents[16];
 	uint32_t rest[2];
@@ -178,8 +174,7 @@ deep_stack(uint64_t own, uint64_t rest, uint32_t count)
 }
 
 /* A line at the module's top level has no callers: what is kept for them is its. */
-static void
-beyond_the_budget_a_stack_of_one_frame_keeps_it(void **state)
+TEST_WITH(beyond_the_budget_a_stack_of_one_frame_keeps_it, start_empty, NULL)
 {
 	struct call_stack stack = *stack_of(1000, 0, 5000);
 	uint32_t site;
@@ -220,8 +215,7 @@ finds_every_stack_a_place_on_a_full_disk(void *limited_chunks)
 	return 0;
 }
 
-static void
-a_full_disk_folds_new_stacks_and_loses_none(void **state)
+TEST_WITH(a_full_disk_folds_new_stacks_and_loses_none, start_in_folder, remove_folder)
 {
 	static unsigned chunks[] = { 2, 3, 9 };
 	char text[4096];
@@ -233,8 +227,7 @@ a_full_disk_folds_new_stacks_and_loses_none(void **state)
 	}
 }
 
-static void
-a_large_capture_folds_new_stacks(void **state)
+TEST_WITH(a_large_capture_folds_new_stacks, start_empty, NULL)
 {
 	uint32_t first = site_table_find(&owner, stack_of(1, 2, 3), 0, 1);
 
@@ -248,8 +241,7 @@ a_large_capture_folds_new_stacks(void **state)
 	assert_int_equal(capture_file_header()->losses[KMEM_LOST_SITES], 3);
 }
 
-static void
-clear_forgets_everything(void **state)
+TEST_WITH(clear_forgets_everything, start_empty, NULL)
 {
 	for (uint32_t i = 0; i < 100; i++)
 		site_table_find(&owner, stack_of(i, i, i + 10), 0, 1);
@@ -260,8 +252,7 @@ clear_forgets_everything(void **state)
 
 /* ---- records of several threads ---- */
 
-static void
-S4_every_slot_has_a_record_of_its_own_with_the_same_stack(void **state)
+TEST_WITH(S4_every_slot_has_a_record_of_its_own_with_the_same_stack, start_empty, NULL)
 {
 	static struct site_owner other;
 	uint32_t mine;
@@ -288,8 +279,7 @@ S4_every_slot_has_a_record_of_its_own_with_the_same_stack(void **state)
 	assert_int_equal(site_count(), 3);
 }
 
-static void
-T3_from_every_record_a_thread_finds_its_own(void **state)
+TEST_WITH(T3_from_every_record_a_thread_finds_its_own, start_empty, NULL)
 {
 	enum { THREADS = 40 };
 	static struct site_owner owners[THREADS];
@@ -316,8 +306,7 @@ T3_from_every_record_a_thread_finds_its_own(void **state)
 }
 
 /* A ring of a thousand records is a thousand cache lines. */
-static void
-with_many_threads_a_record_is_found_without_going_through_theirs(void **state)
+TEST_WITH(with_many_threads_a_record_is_found_without_going_through_theirs, start_empty, NULL)
 {
 	enum { THREADS = 300 };
 	static struct site_owner others[THREADS];
@@ -355,8 +344,7 @@ with_many_threads_a_record_is_found_without_going_through_theirs(void **state)
 }
 
 /* Else the site of the allocation seems to keep it. */
-static void
-without_budget_a_release_is_booked_at_its_own_site(void **state)
+TEST_WITH(without_budget_a_release_is_booked_at_its_own_site, start_empty, NULL)
 {
 	static struct site_owner other;
 	uint32_t mine[64];
@@ -378,8 +366,7 @@ without_budget_a_release_is_booked_at_its_own_site(void **state)
 	assert_int_equal(capture_file_header()->losses[KMEM_LOST_SITES], 1);
 }
 
-static void
-totals_are_the_sums_over_all_records(void **state)
+TEST_WITH(totals_are_the_sums_over_all_records, start_empty, NULL)
 {
 	struct site_totals totals[KMEM_DOMAINS_MAX];
 
@@ -427,8 +414,7 @@ expand(uint32_t stack_index, uint64_t *frames)
 	}
 }
 
-static void
-outer_frames_are_stored_once_and_found_again(void **state)
+TEST_WITH(outer_frames_are_stored_once_and_found_again, start_empty, NULL)
 {
 	enum { STACKS = 3000 };
 	static struct call_stack stacks[STACKS];
@@ -469,8 +455,7 @@ outer_frames_are_stored_once_and_found_again(void **state)
 }
 
 /* What a cut capture may be for a moment, for threads that are about to record. */
-static void
-walks_end_in_records_that_lead_in_circles(void **state)
+TEST_WITH(walks_end_in_records_that_lead_in_circles, start_empty, NULL)
 {
 	struct call_stack stack = *stack_of(1, 2, 3);
 	uint32_t sites[3];
@@ -496,26 +481,4 @@ walks_end_in_records_that_lead_in_circles(void **state)
 	(void)site_table_find(&owner, &stack, 0, 1);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(T1_S1_S2_a_found_site_is_complete_and_stays_the_same, start_empty),
-		cmocka_unit_test_setup(whatever_differs_makes_another_site, start_empty),
-		cmocka_unit_test_setup(a_hundred_thousand_sites_are_all_found_again, start_empty),
-		cmocka_unit_test_setup_teardown(a_full_disk_folds_new_stacks_and_loses_none, start_in_folder, remove_folder),
-		cmocka_unit_test_setup(a_large_capture_folds_new_stacks, start_empty),
-		cmocka_unit_test_setup(beyond_the_budget_a_stack_of_one_frame_keeps_it, start_empty),
-		cmocka_unit_test_setup(beyond_the_budget_a_stack_folds_into_its_callers, start_empty),
-		cmocka_unit_test_setup(S4_every_slot_has_a_record_of_its_own_with_the_same_stack, start_empty),
-		cmocka_unit_test_setup(T3_from_every_record_a_thread_finds_its_own, start_empty),
-		cmocka_unit_test_setup(with_many_threads_a_record_is_found_without_going_through_theirs, start_empty),
-		cmocka_unit_test_setup(without_budget_a_release_is_booked_at_its_own_site, start_empty),
-		cmocka_unit_test_setup(totals_are_the_sums_over_all_records, start_empty),
-		cmocka_unit_test_setup(outer_frames_are_stored_once_and_found_again, start_empty),
-		cmocka_unit_test_setup(walks_end_in_records_that_lead_in_circles, start_empty),
-		cmocka_unit_test_setup(clear_forgets_everything, start_empty),
-	};
-
-	return cmocka_run_group_tests_name("site_table", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

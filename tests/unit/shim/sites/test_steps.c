@@ -91,8 +91,7 @@ source(void)
 	return capture_file_timeline()->steps.source;
 }
 
-static void
-a_line_that_goes_back_is_a_round(void **state)
+TEST(a_line_that_goes_back_is_a_round)
 {
 	uint32_t main_code = code(0);
 	uint32_t first = SITE(frame(main_code, 10)), second = SITE(frame(main_code, 20)),
@@ -108,8 +107,7 @@ a_line_that_goes_back_is_a_round(void **state)
 	assert_int_equal(capture_file_timeline()->steps.depth, 1);
 }
 
-static void
-the_same_line_again_and_again_is_a_round_each_time(void **state)
+TEST(the_same_line_again_and_again_is_a_round_each_time)
 {
 	uint32_t only = SITE(frame(code(0), 10));
 
@@ -120,8 +118,7 @@ the_same_line_again_and_again_is_a_round_each_time(void **state)
 }
 
 /* A data set of a thousand small blocks, of which every 64th is seen. */
-static void
-a_line_that_makes_many_small_blocks_makes_no_rounds(void **state)
+TEST(a_line_that_makes_many_small_blocks_makes_no_rounds)
 {
 	uint32_t only = SITE(frame(code(0), 10));
 
@@ -130,8 +127,7 @@ a_line_that_makes_many_small_blocks_makes_no_rounds(void **state)
 	assert_int_equal(counted(), 0);
 }
 
-static void
-T1_loops_inside_a_round_are_no_steps(void **state)
+TEST(T1_loops_inside_a_round_are_no_steps)
 {
 	uint32_t main_code = code(0), step_code = code(0);
 	uint32_t before = SITE(frame(main_code, 10));
@@ -151,8 +147,7 @@ T1_loops_inside_a_round_are_no_steps(void **state)
 	assert_int_equal(capture_file_timeline()->steps.depth, 1);
 }
 
-static void
-T1_a_loop_is_seen_around_one_that_it_begins_with(void **state)
+TEST(T1_a_loop_is_seen_around_one_that_it_begins_with)
 {
 	uint32_t main_code = code(0), step_code = code(0);
 	uint32_t inner = SITE(frame(main_code, 20), frame(step_code, 5));
@@ -167,8 +162,7 @@ T1_a_loop_is_seen_around_one_that_it_begins_with(void **state)
 	assert_int_equal(capture_file_timeline()->steps.depth, 1);
 }
 
-static void
-T2_a_later_loop_takes_over_and_the_count_begins_anew(void **state)
+TEST(T2_a_later_loop_takes_over_and_the_count_begins_anew)
 {
 	uint32_t main_code = code(0);
 	uint32_t load = SITE(frame(main_code, 10)), parse = SITE(frame(main_code, 12));
@@ -191,8 +185,7 @@ T2_a_later_loop_takes_over_and_the_count_begins_anew(void **state)
 	assert_int_equal(counted(), 49);
 }
 
-static void
-T3_libraries_and_foreign_frames_make_no_rounds(void **state)
+TEST(T3_libraries_and_foreign_frames_make_no_rounds)
 {
 	uint32_t library = code(KMEM_CODE_LIBRARY), import = code(KMEM_CODE_IMPORTLIB), own = code(0);
 	const uint64_t foreign[] = { frame(own, 10), 0 }, foreign_later[] = { frame(own, 20), 0 };
@@ -231,8 +224,7 @@ server(uint16_t flags)
 	};
 }
 
-static void
-a_request_is_a_round(void **state)
+TEST(a_request_is_a_round)
 {
 	struct server at = server(KMEM_CODE_LIBRARY);
 
@@ -251,8 +243,7 @@ a_request_is_a_round(void **state)
 }
 
 /* A loop in the function that serves is learnt from the first request. */
-static void
-a_request_is_a_round_around_the_loops_in_it(void **state)
+TEST(a_request_is_a_round_around_the_loops_in_it)
 {
 	struct server at = server(KMEM_CODE_LIBRARY);
 
@@ -269,8 +260,7 @@ a_request_is_a_round_around_the_loops_in_it(void **state)
 }
 
 /* What the library does again and again while it waits was taken for rounds of the line that runs it. */
-static void
-a_server_that_waits_makes_no_rounds_once_it_serves(void **state)
+TEST(a_server_that_waits_makes_no_rounds_once_it_serves)
 {
 	struct server at = server(KMEM_CODE_LIBRARY);
 
@@ -288,8 +278,7 @@ a_server_that_waits_makes_no_rounds_once_it_serves(void **state)
 }
 
 /* Imports go before it. */
-static void
-a_server_takes_over_from_what_was_before_it(void **state)
+TEST(a_server_takes_over_from_what_was_before_it)
 {
 	struct server at = server(KMEM_CODE_LIBRARY);
 	uint32_t before = SITE(frame(code(0), 2), frame(code(KMEM_CODE_LIBRARY), 7));
@@ -319,8 +308,7 @@ serve_once(uint16_t slot, uint32_t bootstrap, uint32_t inside, unsigned rounds)
 	}
 }
 
-static void
-a_thread_for_each_request_is_a_round(void **state)
+TEST(a_thread_for_each_request_is_a_round)
 {
 	uint64_t library = frame(code(KMEM_CODE_LIBRARY), 975), handler = frame(code(0), 5);
 	uint32_t before = site(KMEM_STACK_EVALUATOR_CUT | KMEM_STACK_LIBRARY_ONLY, (const uint64_t[]){ library, 0 });
@@ -341,8 +329,7 @@ a_thread_for_each_request_is_a_round(void **state)
 }
 
 /* Threads of a pool are made once, and run it again and again. */
-static void
-a_pool_of_threads_goes_on_counting(void **state)
+TEST(a_pool_of_threads_goes_on_counting)
 {
 	static struct steps_thread pool[16];
 	uint32_t inside = SITE(frame(code(KMEM_CODE_LIBRARY), 975), frame(code(0), 5));
@@ -356,8 +343,7 @@ a_pool_of_threads_goes_on_counting(void **state)
 	assert_in_range(counted(), 3000, 4800);
 }
 
-static void
-a_coroutine_that_goes_on_is_no_new_request(void **state)
+TEST(a_coroutine_that_goes_on_is_no_new_request)
 {
 	struct server at = server(KMEM_CODE_LIBRARY);
 
@@ -374,8 +360,7 @@ a_coroutine_that_goes_on_is_no_new_request(void **state)
 }
 
 /* Each module is another function, and what runs it is no server. */
-static void
-what_an_import_runs_is_no_request(void **state)
+TEST(what_an_import_runs_is_no_request)
 {
 	struct server at = server(KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB);
 
@@ -389,8 +374,7 @@ what_an_import_runs_is_no_request(void **state)
 }
 
 /* A loop of the user's around calls of a library that call back: its rounds count. */
-static void
-a_loop_around_callbacks_takes_over(void **state)
+TEST(a_loop_around_callbacks_takes_over)
 {
 	uint32_t main_code = code(0), library = code(KMEM_CODE_LIBRARY), callback = code(0);
 	uint32_t load = SITE(frame(main_code, 10));
@@ -409,8 +393,7 @@ a_loop_around_callbacks_takes_over(void **state)
 	assert_int_equal(capture_file_timeline()->steps.depth, 1);
 }
 
-static void
-T4_the_programs_own_count_is_the_only_one(void **state)
+TEST(T4_the_programs_own_count_is_the_only_one)
 {
 	uint32_t only = SITE(frame(code(0), 10));
 
@@ -438,8 +421,7 @@ cell(uint32_t number)
 	capture_file_header()->cells = kmem_twice(index + 1);
 }
 
-static void
-cells_are_steps_and_short_loops_in_them_are_not(void **state)
+TEST(cells_are_steps_and_short_loops_in_them_are_not)
 {
 	uint32_t main_code = code(0);
 	uint32_t first = SITE(frame(main_code, 10)), second = SITE(frame(main_code, 20));
@@ -455,8 +437,7 @@ cells_are_steps_and_short_loops_in_them_are_not(void **state)
 	}
 }
 
-static void
-cells_without_allocations_count_too(void **state)
+TEST(cells_without_allocations_count_too)
 {
 	uint32_t only = SITE(frame(code(0), 10));
 
@@ -473,8 +454,7 @@ cells_without_allocations_count_too(void **state)
 	assert_int_equal(counted(), 5 + 8); // no more at once
 }
 
-static void
-a_long_loop_of_a_cell_counts_until_the_next_cell(void **state)
+TEST(a_long_loop_of_a_cell_counts_until_the_next_cell)
 {
 	uint32_t main_code = code(0);
 	uint32_t first = SITE(frame(main_code, 10)), second = SITE(frame(main_code, 20));
@@ -495,8 +475,7 @@ a_long_loop_of_a_cell_counts_until_the_next_cell(void **state)
 }
 
 /* A second thread's loop does not disturb the main thread's; while that rests, it counts: a server's requests. */
-static void
-threads_take_turns(void **state)
+TEST(threads_take_turns)
 {
 	uint32_t main_code = code(0), request_code = code(0);
 	uint32_t first = SITE(frame(main_code, 10)), second = SITE(frame(main_code, 20));
@@ -521,8 +500,7 @@ threads_take_turns(void **state)
 }
 
 /* 1.5 million objects are imported, then 100 steps of a megabyte: by volume that were two ticks. */
-static void
-the_clock_ticks_in_short_steps_after_a_large_import(void **state)
+TEST(the_clock_ticks_in_short_steps_after_a_large_import)
 {
 	uint8_t before, after;
 
@@ -539,8 +517,7 @@ the_clock_ticks_in_short_steps_after_a_large_import(void **state)
 }
 
 /* Steps that allocate alike tick no faster than by what they allocate. */
-static void
-steps_and_volume_are_not_added_up(void **state)
+TEST(steps_and_volume_are_not_added_up)
 {
 	uint8_t by_volume;
 
@@ -556,8 +533,7 @@ steps_and_volume_are_not_added_up(void **state)
 }
 
 /* A week: ten billion events of 10 KiB, 100 million steps. Counters are set, not run. */
-static void
-after_a_week_nothing_has_wrapped_and_a_leak_has_generations(void **state)
+TEST(after_a_week_nothing_has_wrapped_and_a_leak_has_generations)
 {
 	struct kmem_header *header = capture_file_header();
 	struct kmem_steps *steps = &capture_file_timeline()->steps;
@@ -584,35 +560,4 @@ after_a_week_nothing_has_wrapped_and_a_leak_has_generations(void **state)
 	assert_int_equal(kmem_rough_count_of(kmem_rough_count(UINT64_MAX)) >> 50, 15);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_line_that_goes_back_is_a_round, start_empty),
-		cmocka_unit_test_setup(the_same_line_again_and_again_is_a_round_each_time, start_empty),
-		cmocka_unit_test_setup(a_line_that_makes_many_small_blocks_makes_no_rounds, start_empty),
-		cmocka_unit_test_setup(T1_loops_inside_a_round_are_no_steps, start_empty),
-		cmocka_unit_test_setup(T1_a_loop_is_seen_around_one_that_it_begins_with, start_empty),
-		cmocka_unit_test_setup(T2_a_later_loop_takes_over_and_the_count_begins_anew, start_empty),
-		cmocka_unit_test_setup(T3_libraries_and_foreign_frames_make_no_rounds, start_empty),
-		cmocka_unit_test_setup(a_request_is_a_round, start_empty),
-		cmocka_unit_test_setup(a_request_is_a_round_around_the_loops_in_it, start_empty),
-		cmocka_unit_test_setup(a_server_that_waits_makes_no_rounds_once_it_serves, start_empty),
-		cmocka_unit_test_setup(a_server_takes_over_from_what_was_before_it, start_empty),
-		cmocka_unit_test_setup(a_thread_for_each_request_is_a_round, start_empty),
-		cmocka_unit_test_setup(a_pool_of_threads_goes_on_counting, start_empty),
-		cmocka_unit_test_setup(a_coroutine_that_goes_on_is_no_new_request, start_empty),
-		cmocka_unit_test_setup(what_an_import_runs_is_no_request, start_empty),
-		cmocka_unit_test_setup(a_loop_around_callbacks_takes_over, start_empty),
-		cmocka_unit_test_setup(T4_the_programs_own_count_is_the_only_one, start_empty),
-		cmocka_unit_test_setup(cells_are_steps_and_short_loops_in_them_are_not, start_empty),
-		cmocka_unit_test_setup(cells_without_allocations_count_too, start_empty),
-		cmocka_unit_test_setup(a_long_loop_of_a_cell_counts_until_the_next_cell, start_empty),
-		cmocka_unit_test_setup(threads_take_turns, start_empty),
-		cmocka_unit_test_setup(the_clock_ticks_in_short_steps_after_a_large_import, start_empty),
-		cmocka_unit_test_setup(steps_and_volume_are_not_added_up, start_empty),
-		cmocka_unit_test_setup(after_a_week_nothing_has_wrapped_and_a_leak_has_generations, start_empty),
-	};
-
-	return cmocka_run_group_tests_name("steps", tests, NULL, NULL);
-}
+RUN_TESTS(start_empty, NULL)

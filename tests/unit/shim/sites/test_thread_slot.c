@@ -51,8 +51,7 @@ run(void *(*work)(void *), struct thread_slot **slot)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-static void
-N1_threads_one_after_the_other_use_one_slot(void **state)
+TEST(N1_threads_one_after_the_other_use_one_slot)
 {
 	struct thread_slot *first;
 	struct thread_slot *next;
@@ -70,8 +69,7 @@ N1_threads_one_after_the_other_use_one_slot(void **state)
 	assert_int_equal(thread_slot_count(), 2);
 }
 
-static void
-N2_a_thread_that_runs_its_destructors_has_no_slot(void **state)
+TEST(N2_a_thread_that_runs_its_destructors_has_no_slot)
 {
 	struct thread_slot *slot;
 
@@ -92,8 +90,7 @@ note_slot_and_end_inside(void *result)
 	pthread_exit(NULL);
 }
 
-static void
-N1_a_thread_that_ends_inside_a_hook_gives_its_slot_back(void **state)
+TEST(N1_a_thread_that_ends_inside_a_hook_gives_its_slot_back)
 {
 	struct thread_slot *first;
 	struct thread_slot *next;
@@ -116,8 +113,7 @@ release_only(void *results)
 	return NULL;
 }
 
-static void
-a_thread_that_only_releases_a_little_takes_no_slot(void **state)
+TEST(a_thread_that_only_releases_a_little_takes_no_slot)
 {
 	struct thread_slot *slots[2];
 	uint32_t before = thread_slot_count();
@@ -151,8 +147,7 @@ ask_twice(void *unused)
 }
 
 /* There is no memory for a third slot. */
-static void
-N3_a_thread_without_a_slot_gets_one_that_was_given_back(void **state)
+TEST(N3_a_thread_without_a_slot_gets_one_that_was_given_back)
 {
 	pthread_barrier_t *const barriers[] = { &has_slot, &may_end, &has_asked, &may_ask };
 	struct rlimit before;
@@ -205,8 +200,7 @@ meet(void *context)
 	return NULL;
 }
 
-static void
-two_thousand_threads_at_the_same_time_have_different_slots(void **state)
+TEST(two_thousand_threads_at_the_same_time_have_different_slots)
 {
 	static struct meeting meeting;
 	static struct guest guests[TOGETHER];
@@ -232,8 +226,7 @@ two_thousand_threads_at_the_same_time_have_different_slots(void **state)
 	assert_int_equal(thread_slot_count(), TOGETHER + 1); // one is this thread's
 }
 
-static void
-a_forked_child_begins_with_empty_slots(void **state)
+TEST(a_forked_child_begins_with_empty_slots)
 {
 	struct thread_slot *mine = thread_slot_here();
 
@@ -248,17 +241,7 @@ a_forked_child_begins_with_empty_slots(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(N3_a_thread_without_a_slot_gets_one_that_was_given_back), // first: few slots have memory
-		cmocka_unit_test(N1_threads_one_after_the_other_use_one_slot),
-		cmocka_unit_test(N1_a_thread_that_ends_inside_a_hook_gives_its_slot_back),
-		cmocka_unit_test(N2_a_thread_that_runs_its_destructors_has_no_slot),
-		cmocka_unit_test(a_thread_that_only_releases_a_little_takes_no_slot),
-		cmocka_unit_test(two_thousand_threads_at_the_same_time_have_different_slots),
-		cmocka_unit_test(a_forked_child_begins_with_empty_slots),
-	};
-
 	thread_slot_start();
 	pthread_key_create(&late, in_destructor);
-	return cmocka_run_group_tests_name("thread_slot", tests, NULL, NULL);
+	return test_run(NULL, NULL, NULL, NULL);
 }

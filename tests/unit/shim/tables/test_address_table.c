@@ -69,8 +69,7 @@ assert_is_block_for(struct address_block block, uint64_t number)
 	assert_int_equal(block.generation, (uint8_t)number);
 }
 
-static void
-A2_a_block_comes_back_once_and_whole(void **state)
+TEST(A2_a_block_comes_back_once_and_whole)
 {
 	static const uint64_t addrs[] = { 2, 3, 8, 16, 0x7fffffffffff, UINT64_C(1) << 47, UINT64_C(0xffffffffffffffff) };
 	struct address_block block;
@@ -85,8 +84,7 @@ A2_a_block_comes_back_once_and_whole(void **state)
 	assert_int_equal(count_all(), 0);
 }
 
-static void
-A1_the_numbers_that_mark_slots_are_no_addresses(void **state)
+TEST(A1_the_numbers_that_mark_slots_are_no_addresses)
 {
 	struct address_block block;
 
@@ -97,8 +95,7 @@ A1_the_numbers_that_mark_slots_are_no_addresses(void **state)
 	assert_int_equal(count_all(), 0);
 }
 
-static void
-A1_random_work_agrees_with_an_array(void **state)
+TEST(A1_random_work_agrees_with_an_array)
 {
 	static uint64_t model[KEYS]; // 0 = not there, else number
 	uint64_t random = random_seed();
@@ -130,8 +127,7 @@ A1_random_work_agrees_with_an_array(void **state)
 		assert_int_equal(address_table_take(&table, 0x10000 + key * 8, &block), model[key] != 0);
 }
 
-static void
-when_full_it_refuses_and_loses_nothing(void **state)
+TEST(when_full_it_refuses_and_loses_nothing)
 {
 	struct address_block block;
 	uint64_t stored = 0;
@@ -147,8 +143,7 @@ when_full_it_refuses_and_loses_nothing(void **state)
 	assert_true(address_table_take(&table, 0x1000, &block));
 }
 
-static void
-clear_forgets_everything(void **state)
+TEST(clear_forgets_everything)
 {
 	struct address_block block;
 
@@ -194,8 +189,7 @@ instructions_of_a_pair(uint64_t first_addr)
 }
 
 /* Tensors of a long run: few at a time, each at an address of its own. */
-static void
-A1_it_does_not_wear_out(void **state)
+TEST(A1_it_does_not_wear_out)
 {
 	uint64_t addr = 0x10000, fresh = instructions_of_a_pair(addr), worn;
 	struct address_block block;
@@ -236,8 +230,7 @@ limited(void *context)
 	return 0;
 }
 
-static void
-a_limited_address_space_makes_it_smaller_not_absent(void **state)
+TEST(a_limited_address_space_makes_it_smaller_not_absent)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	print_message("the sanitizer reserves terabytes: address space cannot be limited under it\n");
@@ -251,18 +244,4 @@ a_limited_address_space_makes_it_smaller_not_absent(void **state)
 #endif
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(A2_a_block_comes_back_once_and_whole, start_empty),
-		cmocka_unit_test_setup(A1_the_numbers_that_mark_slots_are_no_addresses, start_empty),
-		cmocka_unit_test_setup(A1_random_work_agrees_with_an_array, start_empty),
-		cmocka_unit_test_setup(when_full_it_refuses_and_loses_nothing, start_empty),
-		cmocka_unit_test_setup(A1_it_does_not_wear_out, start_empty),
-		cmocka_unit_test_setup(clear_forgets_everything, start_empty),
-		cmocka_unit_test_setup(a_limited_address_space_makes_it_smaller_not_absent, start_empty),
-	};
-
-	return cmocka_run_group_tests_name("address_table", tests, NULL, NULL);
-}
+RUN_TESTS(start_empty, NULL)

@@ -1,11 +1,7 @@
 /*
  * test_device_objects.c - does device memory live exactly as long as a handle or a mapping refers to it?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,8 +72,7 @@ clear(void **state)
 	return 0;
 }
 
-static void
-O1_the_last_reference_ends_it(void **state)
+TEST(O1_the_last_reference_ends_it)
 {
 	unsigned mappings;
 
@@ -93,16 +88,14 @@ O1_the_last_reference_ends_it(void **state)
 	assert_int_equal(unmap(ADDR + CHUNK, CHUNK, &mappings), 7);
 }
 
-static void
-O1_never_mapped(void **state)
+TEST(O1_never_mapped)
 {
 	assert_true(create(HANDLE, 7));
 	assert_int_equal(release(HANDLE), 7);
 	assert_int_equal(release(HANDLE), 0);
 }
 
-static void
-O2_a_release_that_failed_changes_nothing(void **state)
+TEST(O2_a_release_that_failed_changes_nothing)
 {
 	struct device_drop dropped;
 	unsigned mappings;
@@ -120,8 +113,7 @@ O2_a_release_that_failed_changes_nothing(void **state)
 }
 
 /* The driver gives the number out again while the memory is still mapped. */
-static void
-O3_a_mapping_is_of_the_memory(void **state)
+TEST(O3_a_mapping_is_of_the_memory)
 {
 	unsigned mappings;
 
@@ -133,8 +125,7 @@ O3_a_mapping_is_of_the_memory(void **state)
 	assert_int_equal(release(HANDLE), 9);
 }
 
-static void
-several_mappings_are_unmapped_at_once(void **state)
+TEST(several_mappings_are_unmapped_at_once)
 {
 	unsigned mappings;
 
@@ -150,8 +141,7 @@ several_mappings_are_unmapped_at_once(void **state)
 }
 
 /* All handles were released; the driver makes one for who asks by address. */
-static void
-O1_a_handle_of_what_is_mapped(void **state)
+TEST(O1_a_handle_of_what_is_mapped)
 {
 	unsigned mappings;
 
@@ -168,8 +158,7 @@ O1_a_handle_of_what_is_mapped(void **state)
 }
 
 /* Of a multicast object, say. */
-static void
-handles_without_an_object_are_nobodys(void **state)
+TEST(handles_without_an_object_are_nobodys)
 {
 	unsigned mappings;
 
@@ -182,8 +171,7 @@ handles_without_an_object_are_nobodys(void **state)
 }
 
 /* Of another process: its mappings say so, also when the handle is gone. */
-static void
-imports_are_nobodys(void **state)
+TEST(imports_are_nobodys)
 {
 	struct address_block none = { 0 };
 	struct device_drop dropped;
@@ -202,8 +190,7 @@ imports_are_nobodys(void **state)
 	assert_false(map(ADDR, HANDLE));
 }
 
-static void
-a_release_that_nobody_saw_is_told(void **state)
+TEST(a_release_that_nobody_saw_is_told)
 {
 	struct address_block old;
 
@@ -230,8 +217,7 @@ end(unsigned owner)
 }
 
 /* However often it was opened; what could not be closed is still its owner's. */
-static void
-an_owner_takes_its_handles_with_it(void **state)
+TEST(an_owner_takes_its_handles_with_it)
 {
 	struct address_block old;
 	struct device_drop dropped;
@@ -254,8 +240,7 @@ an_owner_takes_its_handles_with_it(void **state)
 	assert_int_equal(release(HANDLE), 1);
 }
 
-static void
-an_unmapping_that_nobody_saw_is_told(void **state)
+TEST(an_unmapping_that_nobody_saw_is_told)
 {
 	struct device_drop unseen;
 	unsigned mappings;
@@ -272,8 +257,7 @@ an_unmapping_that_nobody_saw_is_told(void **state)
 	assert_int_equal(unmap(ADDR, CHUNK, &mappings), 9);
 }
 
-static void
-when_full_it_says_so_and_goes_on(void **state)
+TEST(when_full_it_says_so_and_goes_on)
 {
 	uint32_t count = 0;
 
@@ -312,8 +296,7 @@ open_meanwhile(void)
 }
 
 /* Another thread opens what this one closes for the last time, after each instruction of that. */
-static void
-O2_who_opens_meanwhile_keeps_what_it_opened(void **state)
+TEST(O2_who_opens_meanwhile_keeps_what_it_opened)
 {
 	for (opens_at = 0, is_opened = true; is_opened; opens_at += STRIDE) {
 		struct address_block old;
@@ -336,8 +319,7 @@ O2_who_opens_meanwhile_keeps_what_it_opened(void **state)
 }
 
 /* Against plain counters. */
-static void
-O1_random_work_agrees_with_counters(void **state)
+TEST(O1_random_work_agrees_with_counters)
 {
 	enum { HANDLES = 64, PLACES = 256 };
 	static uint32_t site_of_handle[HANDLES], handles[HANDLES * 100000 / 8], mapped[HANDLES * 100000 / 8], at[PLACES];
@@ -391,25 +373,4 @@ O1_random_work_agrees_with_counters(void **state)
 	assert_true(next_site > 1000);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(O1_the_last_reference_ends_it, clear),
-		cmocka_unit_test_setup(O1_never_mapped, clear),
-		cmocka_unit_test_setup(O2_a_release_that_failed_changes_nothing, clear),
-		cmocka_unit_test_setup(O3_a_mapping_is_of_the_memory, clear),
-		cmocka_unit_test_setup(several_mappings_are_unmapped_at_once, clear),
-		cmocka_unit_test_setup(O1_a_handle_of_what_is_mapped, clear),
-		cmocka_unit_test_setup(handles_without_an_object_are_nobodys, clear),
-		cmocka_unit_test_setup(imports_are_nobodys, clear),
-		cmocka_unit_test_setup(a_release_that_nobody_saw_is_told, clear),
-		cmocka_unit_test_setup(an_owner_takes_its_handles_with_it, clear),
-		cmocka_unit_test_setup(an_unmapping_that_nobody_saw_is_told, clear),
-		cmocka_unit_test_setup(O2_who_opens_meanwhile_keeps_what_it_opened, clear),
-		cmocka_unit_test_setup(when_full_it_says_so_and_goes_on, clear),
-		cmocka_unit_test_setup(O1_random_work_agrees_with_counters, clear),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(clear, NULL)

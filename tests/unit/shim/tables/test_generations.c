@@ -55,8 +55,7 @@ died(uint8_t generation)
 	site->freed_bytes += block_bytes;
 }
 
-static void
-the_clock_ticks_by_64_kib_then_eight_times_per_doubling(void **state)
+TEST(the_clock_ticks_by_64_kib_then_eight_times_per_doubling)
 {
 	static const struct {
 		uint64_t volume_bytes;
@@ -91,8 +90,7 @@ the_clock_ticks_by_64_kib_then_eight_times_per_doubling(void **state)
 	}
 }
 
-static void
-ticks_follow_the_volume_of_all_threads_in_batches(void **state)
+TEST(ticks_follow_the_volume_of_all_threads_in_batches)
 {
 	uint64_t volume = 0;
 
@@ -109,8 +107,7 @@ ticks_follow_the_volume_of_all_threads_in_batches(void **state)
 }
 
 /* Whatever was allocated before, in whatever order. */
-static void
-one_event_moves_the_clock_by_one_tick_at_most(void **state)
+TEST(one_event_moves_the_clock_by_one_tick_at_most)
 {
 	uint64_t random = random_seed();
 	uint64_t volume = 0;
@@ -132,8 +129,7 @@ one_event_moves_the_clock_by_one_tick_at_most(void **state)
 }
 
 /* The larger part decides: a pool, or gigabytes in large buffers, do not stop the clock for what comes in small blocks. */
-static void
-the_clock_follows_what_grows_faster(void **state)
+TEST(the_clock_follows_what_grows_faster)
 {
 	static const struct {
 		uint64_t bytes, times; // allocated before, each 1
@@ -162,8 +158,7 @@ the_clock_follows_what_grows_faster(void **state)
 	}
 }
 
-static void
-S5_a_site_without_object_census_gets_no_counters(void **state)
+TEST(S5_a_site_without_object_census_gets_no_counters)
 {
 	for (uint8_t clock = 1; clock < 100; clock++) {
 		uint8_t generation = born(clock);
@@ -175,8 +170,7 @@ S5_a_site_without_object_census_gets_no_counters(void **state)
 	assert_int_equal(capture_file_header()->used_bytes[KMEM_SECTION_GENERATIONS], 0);
 }
 
-static void
-S5_a_site_that_holds_little_gets_no_counters(void **state)
+TEST(S5_a_site_that_holds_little_gets_no_counters)
 {
 	block_bytes = GENERATIONS_MIN_BYTES / 64;
 	for (uint8_t clock = 1; clock <= 64; clock++)
@@ -186,8 +180,7 @@ S5_a_site_that_holds_little_gets_no_counters(void **state)
 	assert_int_equal(born(66), 6);
 }
 
-static void
-S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay(void **state)
+TEST(S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay)
 {
 	uint32_t claimed;
 
@@ -206,8 +199,7 @@ S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay(void **state)
 	assert_int_equal(site->generations, claimed);
 }
 
-static void
-a_generation_is_a_tick_in_which_the_site_allocated(void **state)
+TEST(a_generation_is_a_tick_in_which_the_site_allocated)
 {
 	static const struct {
 		uint8_t clock;
@@ -230,8 +222,7 @@ a_generation_is_a_tick_in_which_the_site_allocated(void **state)
 }
 
 /* What is left of the ticks before keeps its place, and is of nobody. */
-static void
-buckets_go_round_and_those_of_ticks_without_births_are_of_nobody(void **state)
+TEST(buckets_go_round_and_those_of_ticks_without_births_are_of_nobody)
 {
 	static const struct {
 		uint8_t clock, bucket;
@@ -268,8 +259,7 @@ born_sample(uint8_t clock)
 }
 
 /* The clock of the latest stands there all the same: it says whether the line has paused. */
-static void
-a_generation_of_samples_has_eight_at_least(void **state)
+TEST(a_generation_of_samples_has_eight_at_least)
 {
 	born_sample(1);
 	for (unsigned i = 0; i < 8; i++) {
@@ -289,8 +279,7 @@ a_generation_of_samples_has_eight_at_least(void **state)
 	assert_int_equal(block()->live_count[19], 1);
 }
 
-static void
-random_work_agrees_with_a_ledger(void **state)
+TEST(random_work_agrees_with_a_ledger)
 {
 	enum { BLOCKS = 500 };
 	static uint8_t generation[BLOCKS];
@@ -332,8 +321,7 @@ goes_on_without_counters(void *unused)
 	return 0;
 }
 
-static void
-S5_what_is_under_way_when_the_capture_is_given_up_touches_no_other_memory(void **state)
+TEST(S5_what_is_under_way_when_the_capture_is_given_up_touches_no_other_memory)
 {
 	while (site->generations == 0)
 		born(++capture_file_header()->generation_clock & 0xff);
@@ -341,23 +329,4 @@ S5_what_is_under_way_when_the_capture_is_given_up_touches_no_other_memory(void *
 	assert_int_equal(in_child(goes_on_without_counters, NULL), 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(the_clock_ticks_by_64_kib_then_eight_times_per_doubling, start_empty),
-		cmocka_unit_test_setup(ticks_follow_the_volume_of_all_threads_in_batches, start_empty),
-		cmocka_unit_test_setup(one_event_moves_the_clock_by_one_tick_at_most, start_empty),
-		cmocka_unit_test_setup(the_clock_follows_what_grows_faster, start_empty),
-		cmocka_unit_test_setup(S5_a_site_without_object_census_gets_no_counters, start_empty),
-		cmocka_unit_test_setup(S5_a_site_that_holds_little_gets_no_counters, start_empty),
-		cmocka_unit_test_setup(S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay, start_empty),
-		cmocka_unit_test_setup(a_generation_is_a_tick_in_which_the_site_allocated, start_empty),
-		cmocka_unit_test_setup(buckets_go_round_and_those_of_ticks_without_births_are_of_nobody, start_empty),
-		cmocka_unit_test_setup(a_generation_of_samples_has_eight_at_least, start_empty),
-		cmocka_unit_test_setup(random_work_agrees_with_a_ledger, start_empty),
-		cmocka_unit_test_setup(S5_what_is_under_way_when_the_capture_is_given_up_touches_no_other_memory, start_empty),
-	};
-
-	return cmocka_run_group_tests_name("generations", tests, NULL, NULL);
-}
+RUN_TESTS(start_empty, NULL)

@@ -36,8 +36,7 @@ take(uint64_t addr)
 	assert_true(pointer_map_take((void *)addr, &block));
 }
 
-static void
-blocks_are_found_with_their_size_while_they_are_alive(void **state)
+TEST(blocks_are_found_with_their_size_while_they_are_alive)
 {
 	put(BASE + 16, 3 * MIB);
 	put(BASE + 4 * MIB + 16, 100 * MIB); // a size for which the pointer map's word has no room
@@ -55,8 +54,7 @@ blocks_are_found_with_their_size_while_they_are_alive(void **state)
 	assert_int_equal(large_blocks_gather(found, 0), 0);
 }
 
-static void
-Z1_addresses_without_a_block_give_their_places_to_others(void **state)
+TEST(Z1_addresses_without_a_block_give_their_places_to_others)
 {
 	for (uint64_t i = 0; i < 1000; i++) { // all want the same place: 64 GiB apart
 		put(BASE + 16 + (i % 256 << 36), MIB);
@@ -66,8 +64,7 @@ Z1_addresses_without_a_block_give_their_places_to_others(void **state)
 	assert_int_equal(large_blocks_gather(found, 10), 1);
 }
 
-static void
-blocks_of_one_mib_side_by_side_are_all_found(void **state)
+TEST(blocks_of_one_mib_side_by_side_are_all_found)
 {
 	const uint32_t count = 4096;
 
@@ -76,8 +73,7 @@ blocks_of_one_mib_side_by_side_are_all_found(void **state)
 	assert_int_equal(large_blocks_gather(found, count), count);
 }
 
-static void
-more_than_there_is_room_for_are_left_out(void **state)
+TEST(more_than_there_is_room_for_are_left_out)
 {
 	for (uint64_t i = 0; i < 9; i++)
 		put(BASE + 16 + (i << 36), MIB);
@@ -87,13 +83,6 @@ more_than_there_is_room_for_are_left_out(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(blocks_are_found_with_their_size_while_they_are_alive, start_empty),
-		cmocka_unit_test_setup(Z1_addresses_without_a_block_give_their_places_to_others, start_empty),
-		cmocka_unit_test_setup(blocks_of_one_mib_side_by_side_are_all_found, start_empty),
-		cmocka_unit_test_setup(more_than_there_is_room_for_are_left_out, start_empty),
-	};
-
 	pointer_map_start(true);
-	return cmocka_run_group_tests_name("large_blocks", tests, NULL, NULL);
+	return test_run(NULL, NULL, start_empty, NULL);
 }

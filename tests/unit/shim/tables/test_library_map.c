@@ -87,8 +87,7 @@ reserve(uint64_t bytes, uint64_t pc)
 	return at;
 }
 
-static void
-Y2_pages_are_booked_when_they_are_touched_and_released_when_they_are_gone(void **state)
+TEST(Y2_pages_are_booked_when_they_are_touched_and_released_when_they_are_gone)
 {
 	char *at = reserve(1024 * MIB, 77);
 
@@ -114,8 +113,7 @@ Y2_pages_are_booked_when_they_are_touched_and_released_when_they_are_gone(void *
 	assert_int_equal(munmap(at, 1024 * MIB), 0);
 }
 
-static void
-Y1_a_booking_is_over_with_its_last_page(void **state)
+TEST(Y1_a_booking_is_over_with_its_last_page)
 {
 	char *at = reserve(64 * MIB, 1);
 
@@ -133,8 +131,7 @@ Y1_a_booking_is_over_with_its_last_page(void **state)
 	assert_int_equal(munmap(at, 64 * MIB), 0);
 }
 
-static void
-growth_of_the_same_line_and_age_is_one_booking(void **state)
+TEST(growth_of_the_same_line_and_age_is_one_booking)
 {
 	char *at = reserve(4 * MIB, 1);
 	bool is_joined;
@@ -153,8 +150,7 @@ growth_of_the_same_line_and_age_is_one_booking(void **state)
 }
 
 /* What is cut out of the middle is somebody else's; the rest goes on. */
-static void
-reservations_are_cut_and_joined(void **state)
+TEST(reservations_are_cut_and_joined)
 {
 	char *at = reserve(8 * MIB, 1);
 
@@ -173,8 +169,7 @@ reservations_are_cut_and_joined(void **state)
 	assert_int_equal(munmap(at, 8 * MIB), 0);
 }
 
-static void
-what_was_unmapped_behind_our_back_is_gone(void **state)
+TEST(what_was_unmapped_behind_our_back_is_gone)
 {
 	char *at = reserve(8 * MIB, 1);
 
@@ -187,8 +182,7 @@ what_was_unmapped_behind_our_back_is_gone(void **state)
 	assert_int_equal(munmap(at, 4 * MIB), 0);
 }
 
-static void
-pages_without_a_booking_are_found_again(void **state)
+TEST(pages_without_a_booking_are_found_again)
 {
 	char *at = reserve(4 * MIB, 1);
 
@@ -218,8 +212,7 @@ comes_and_goes(void *place)
 	return NULL;
 }
 
-static void
-Y4_what_goes_while_a_look_asks_for_it_is_not_booked(void **state)
+TEST(Y4_what_goes_while_a_look_asks_for_it_is_not_booked)
 {
 	char *place = raw_mmap(NULL, 16 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pthread_t thread;
@@ -248,8 +241,7 @@ change(void)
 }
 
 /* Wherever a change was left: what is in memory is booked once by the next look. */
-static void
-Y1_a_change_that_was_left_is_completed(void **state)
+TEST(Y1_a_change_that_was_left_is_completed)
 {
 	unsigned instruction = 0;
 
@@ -285,17 +277,6 @@ Y1_a_change_that_was_left_is_completed(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(Y2_pages_are_booked_when_they_are_touched_and_released_when_they_are_gone, start_empty),
-		cmocka_unit_test_setup(Y1_a_booking_is_over_with_its_last_page, start_empty),
-		cmocka_unit_test_setup(Y1_a_change_that_was_left_is_completed, start_empty),
-		cmocka_unit_test_setup(growth_of_the_same_line_and_age_is_one_booking, start_empty),
-		cmocka_unit_test_setup(reservations_are_cut_and_joined, start_empty),
-		cmocka_unit_test_setup(what_was_unmapped_behind_our_back_is_gone, start_empty),
-		cmocka_unit_test_setup(pages_without_a_booking_are_found_again, start_empty),
-		cmocka_unit_test_setup(Y4_what_goes_while_a_look_asks_for_it_is_not_booked, start_empty),
-	};
-
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); // what is touched is in memory, and nothing beside it
-	return cmocka_run_group_tests_name("library_map", tests, NULL, NULL);
+	return test_run(NULL, NULL, start_empty, NULL);
 }

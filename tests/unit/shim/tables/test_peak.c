@@ -111,8 +111,7 @@ run_trace(uint64_t *random, size_t window)
 	assert_int_equal(sum, ledger.peak);
 }
 
-static void
-P1_P2_P3_hold_for_random_histories_in_any_order_of_arrival(void **state)
+TEST(P1_P2_P3_hold_for_random_histories_in_any_order_of_arrival)
 {
 	uint64_t random = random_seed();
 
@@ -120,8 +119,7 @@ P1_P2_P3_hold_for_random_histories_in_any_order_of_arrival(void **state)
 		run_trace(&random, i % 3 == 0 ? 1 : i % 3 == 1 ? 7 : EVENTS_MAX * 2);
 }
 
-static void
-P3_the_first_of_equal_maxima_is_kept(void **state)
+TEST(P3_the_first_of_equal_maxima_is_kept)
 {
 	struct kmem_peak_word domain = { 0 };
 	struct kmem_peak_word first = { 0 };
@@ -138,8 +136,7 @@ P3_the_first_of_equal_maxima_is_kept(void **state)
 	assert_int_equal(kmem_site_peak_bytes(domain, second), 101);
 }
 
-static void
-a_late_arrival_counts_on_its_own_side_of_the_edge(void **state)
+TEST(a_late_arrival_counts_on_its_own_side_of_the_edge)
 {
 	struct kmem_peak_word domain = { 0 };
 	struct kmem_peak_word site = { 0 };
@@ -252,8 +249,7 @@ run_batched(uint64_t *random, unsigned threads)
 	                ledger.peak + 2 * bound);
 }
 
-static void
-P1_P2_batches_are_exact_with_one_thread_and_bounded_with_several(void **state)
+TEST(P1_P2_batches_are_exact_with_one_thread_and_bounded_with_several)
 {
 	uint64_t random = random_seed();
 
@@ -261,8 +257,7 @@ P1_P2_batches_are_exact_with_one_thread_and_bounded_with_several(void **state)
 		run_batched(&random, 1 + i % 4);
 }
 
-static void
-P2_exact_adds_every_event_of_every_thread_at_once(void **state)
+TEST(P2_exact_adds_every_event_of_every_thread_at_once)
 {
 	struct kmem_peak_word domain = { 0 };
 	struct kmem_peak_word record = { 0 };
@@ -284,8 +279,7 @@ P2_exact_adds_every_event_of_every_thread_at_once(void **state)
 	assert_int_equal(batch[0].pending_bytes, 100);
 }
 
-static void
-words_keep_48_bits_of_bytes_and_32_of_epoch(void **state)
+TEST(words_keep_48_bits_of_bytes_and_32_of_epoch)
 {
 	static const struct {
 		uint64_t now;
@@ -308,17 +302,4 @@ words_keep_48_bits_of_bytes_and_32_of_epoch(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(P1_P2_P3_hold_for_random_histories_in_any_order_of_arrival),
-		cmocka_unit_test(P3_the_first_of_equal_maxima_is_kept),
-		cmocka_unit_test(a_late_arrival_counts_on_its_own_side_of_the_edge),
-		cmocka_unit_test(P1_P2_batches_are_exact_with_one_thread_and_bounded_with_several),
-		cmocka_unit_test(P2_exact_adds_every_event_of_every_thread_at_once),
-		cmocka_unit_test(words_keep_48_bits_of_bytes_and_32_of_epoch),
-	};
-
-	return cmocka_run_group_tests_name("peak", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

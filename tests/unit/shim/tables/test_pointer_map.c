@@ -57,8 +57,7 @@ assert_takes(uint64_t addr, struct address_block wanted)
 	assert_false(pointer_map_take(at(addr), &block));
 }
 
-static void
-sizes_and_addresses_at_the_limits_come_back(void **state)
+TEST_WITH(sizes_and_addresses_at_the_limits_come_back, start_empty, NULL)
 {
 	static const struct {
 		uint64_t addr;
@@ -87,8 +86,7 @@ sizes_and_addresses_at_the_limits_come_back(void **state)
 }
 
 /* More than the address table has room for: of each of the smallest classes, and with larger blocks in the same windows. */
-static void
-M4_no_dense_block_is_lost(void **state)
+TEST_WITH(M4_no_dense_block_is_lost, start_empty, NULL)
 {
 	static const struct {
 		unsigned step;
@@ -116,8 +114,7 @@ M4_no_dense_block_is_lost(void **state)
 	}
 }
 
-static void
-unknown_addresses_are_unknown(void **state)
+TEST_WITH(unknown_addresses_are_unknown, start_empty, NULL)
 {
 	struct address_block block = { 4, 5, 6 };
 
@@ -132,8 +129,7 @@ unknown_addresses_are_unknown(void **state)
 }
 
 /* Given out again without a release that we saw: the map says which block that was, in the shadow and beside it. */
-static void
-replaced_blocks_are_told(void **state)
+TEST_WITH(replaced_blocks_are_told, start_empty, NULL)
 {
 	static const struct {
 		uint64_t addr;
@@ -170,8 +166,7 @@ replaced_blocks_are_told(void **state)
 }
 
 /* M4: two blocks never share a window, so what stands there is of one that is gone, at its own place. */
-static void
-M4_a_neighbour_in_an_own_window_is_a_missed_free(void **state)
+TEST_WITH(M4_a_neighbour_in_an_own_window_is_a_missed_free, start_empty_own, NULL)
 {
 	static const struct {
 		uint64_t stale;
@@ -203,8 +198,7 @@ M4_a_neighbour_in_an_own_window_is_a_missed_free(void **state)
 }
 
 /* M4: is what we conclude from glibc true of it, however a block is asked for? */
-static void
-M4_blocks_of_this_libc_are_32_bytes_apart(void **state)
+TEST_WITH(M4_blocks_of_this_libc_are_32_bytes_apart, start_empty_own, NULL)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	print_message("the sanitizer brings its own allocator\n");
@@ -241,8 +235,7 @@ M4_blocks_of_this_libc_are_32_bytes_apart(void **state)
 }
 
 /* M5: what lives stays, what is empty goes, in all forms. Nothing went where a page was only looked at. */
-static void
-M5_trim_gives_back_pages_without_a_block(void **state)
+TEST_WITH(M5_trim_gives_back_pages_without_a_block, start_empty, NULL)
 {
 	const uint64_t base = 0x200000000010;
 	const uint64_t count = 1u << 18; // 4 MiB of shadow, in two leaves
@@ -284,8 +277,7 @@ M5_trim_gives_back_pages_without_a_block(void **state)
 }
 
 /* One call looks at as many leaves as it was told to, the next call goes on behind them. */
-static void
-M5_trim_goes_round(void **state)
+TEST_WITH(M5_trim_goes_round, start_empty_own, NULL)
 {
 	size_t given = 0;
 
@@ -300,8 +292,7 @@ M5_trim_goes_round(void **state)
 }
 
 /* Work for one event: what is left over is found by the next call. */
-static void
-M5_trim_stops_when_enough_went(void **state)
+TEST_WITH(M5_trim_stops_when_enough_went, start_empty_own, NULL)
 {
 	const uint64_t pages = 300;
 	size_t given = 0;
@@ -318,8 +309,7 @@ M5_trim_stops_when_enough_went(void **state)
 	assert_true(given == 0 || (given == pages * 4096 && calls == 5));
 }
 
-static void
-M1_random_work_agrees_with_an_array(void **state)
+TEST_WITH(M1_random_work_agrees_with_an_array, start_empty, NULL)
 {
 	enum { SLOTS = 6000 };
 	static struct address_block model[SLOTS];
@@ -351,8 +341,7 @@ M1_random_work_agrees_with_an_array(void **state)
 }
 
 /* M3: what was installed is found again by clear, in however many leaves it lies. */
-static void
-M3_clear_empties_every_leaf(void **state)
+TEST_WITH(M3_clear_empties_every_leaf, start_empty, NULL)
 {
 	struct address_block block;
 
@@ -383,8 +372,7 @@ clear_is_cheap(void *unused)
 	return 0;
 }
 
-static void
-a_forked_child_pays_for_the_leaves_that_exist(void **state)
+TEST_WITH(a_forked_child_pays_for_the_leaves_that_exist, start_empty, NULL)
 {
 	put(0x100000000000, (struct address_block){ 5, 5, 5 }, POINTER_MAP_STORED);
 	assert_int_equal(in_child(clear_is_cheap, NULL), 0);
@@ -452,16 +440,14 @@ in_fresh_images(const char *const limits[], size_t count, const char *how)
 #endif
 }
 
-static void
-a_limited_address_space_keeps_room_for_the_program(void **state)
+TEST_WITH(a_limited_address_space_keeps_room_for_the_program, start_empty, NULL)
 {
 	static const char *const limits[] = { "134217728", "536870912", "1073741824", "2147483648", "8589934592" };
 
 	in_fresh_images(limits, ARRAY_LEN(limits), "sparse");
 }
 
-static void
-a_limited_address_space_is_covered_as_far_as_the_program_can_use_it(void **state)
+TEST_WITH(a_limited_address_space_is_covered_as_far_as_the_program_can_use_it, start_empty, NULL)
 {
 	static const char *const limits[] = { "268435456", "536870912", "1073741824" };
 
@@ -487,8 +473,7 @@ visit(void *context, uint64_t addr, struct address_block block)
 }
 
 /* Only blocks that may be objects are shown, each once, in however many calls; the mark is in nothing that is taken. */
-static void
-objects_are_shown_and_others_are_not(void **state)
+TEST_WITH(objects_are_shown_and_others_are_not, start_empty, NULL)
 {
 	struct visited visited = { 0 };
 	uint64_t addr_sum = 0;
@@ -514,8 +499,7 @@ objects_are_shown_and_others_are_not(void **state)
 }
 
 /* Also of what stands in the address table: the generation that is taken is an index. */
-static void
-the_marks_are_never_taken_for_a_generation(void **state)
+TEST_WITH(the_marks_are_never_taken_for_a_generation, start_empty, NULL)
 {
 	static const struct address_block wanted[] = { { 3 * GIB, 7, 3 }, { 100, 8, 0 } };
 	static const uint64_t addrs[] = { 0x330000000000, UINT64_C(1) << 47 };
@@ -535,8 +519,7 @@ the_marks_are_never_taken_for_a_generation(void **state)
 }
 
 /* The release of one is noted. */
-static void
-a_watched_block_is_one_from_its_put_on(void **state)
+TEST_WITH(a_watched_block_is_one_from_its_put_on, start_empty, NULL)
 {
 	const struct address_block block = { 100, 8, 3 };
 	const struct address_block watched = { 100, 8, 3 | POINTER_MAP_WATCH };
@@ -550,35 +533,20 @@ a_watched_block_is_one_from_its_put_on(void **state)
 	assert_false(pointer_map_is_watched(at(0x330000000050)));
 }
 
+TEST_AGAIN(sizes_and_addresses_at_the_limits_come_back_start_empty_own, sizes_and_addresses_at_the_limits_come_back,
+           start_empty_own, NULL)
+TEST_AGAIN(unknown_addresses_are_unknown_start_empty_own, unknown_addresses_are_unknown, start_empty_own, NULL)
+TEST_AGAIN(the_marks_are_never_taken_for_a_generation_start_empty_own, the_marks_are_never_taken_for_a_generation,
+           start_empty_own, NULL)
+TEST_AGAIN(objects_are_shown_and_others_are_not_start_empty_own, objects_are_shown_and_others_are_not, start_empty_own,
+           NULL)
+TEST_AGAIN(a_watched_block_is_one_from_its_put_on_start_empty_own, a_watched_block_is_one_from_its_put_on,
+           start_empty_own, NULL)
+
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(sizes_and_addresses_at_the_limits_come_back, start_empty),
-		cmocka_unit_test_setup(M4_no_dense_block_is_lost, start_empty),
-		cmocka_unit_test_setup(unknown_addresses_are_unknown, start_empty),
-		cmocka_unit_test_setup(replaced_blocks_are_told, start_empty),
-		cmocka_unit_test_setup(M1_random_work_agrees_with_an_array, start_empty),
-		cmocka_unit_test_setup(sizes_and_addresses_at_the_limits_come_back, start_empty_own),
-		cmocka_unit_test_setup(unknown_addresses_are_unknown, start_empty_own),
-		cmocka_unit_test_setup(objects_are_shown_and_others_are_not, start_empty),
-		cmocka_unit_test_setup(the_marks_are_never_taken_for_a_generation, start_empty),
-		cmocka_unit_test_setup(the_marks_are_never_taken_for_a_generation, start_empty_own),
-		cmocka_unit_test_setup(objects_are_shown_and_others_are_not, start_empty_own),
-		cmocka_unit_test_setup(a_watched_block_is_one_from_its_put_on, start_empty),
-		cmocka_unit_test_setup(a_watched_block_is_one_from_its_put_on, start_empty_own),
-		cmocka_unit_test_setup(M3_clear_empties_every_leaf, start_empty),
-		cmocka_unit_test_setup(M4_a_neighbour_in_an_own_window_is_a_missed_free, start_empty_own),
-		cmocka_unit_test_setup(M4_blocks_of_this_libc_are_32_bytes_apart, start_empty_own),
-		cmocka_unit_test_setup(M5_trim_gives_back_pages_without_a_block, start_empty),
-		cmocka_unit_test_setup(M5_trim_goes_round, start_empty_own),
-		cmocka_unit_test_setup(M5_trim_stops_when_enough_went, start_empty_own),
-		cmocka_unit_test_setup(a_forked_child_pays_for_the_leaves_that_exist, start_empty),
-		cmocka_unit_test_setup(a_limited_address_space_keeps_room_for_the_program, start_empty),
-		cmocka_unit_test_setup(a_limited_address_space_is_covered_as_far_as_the_program_can_use_it, start_empty),
-	};
-
 	if (argc > 2)
 		return (strcmp(argv[2], "dense") == 0 ? limited_dense : limited)(strtoull(argv[1], NULL, 10));
-	return cmocka_run_group_tests_name("pointer_map", tests, NULL, NULL);
+	return test_run(NULL, NULL, NULL, NULL);
 }

@@ -51,8 +51,7 @@ trim(uint64_t live_bytes, uint64_t start_ns)
 }
 
 /* Some pages a second, until all leaves were gone through; then no more, until it shrinks again. */
-static void
-M5_a_heap_that_shrank_is_trimmed(void **state)
+TEST(M5_a_heap_that_shrank_is_trimmed)
 {
 	assert_false(pointer_map_is_trim_due(GIB));
 	assert_false(pointer_map_is_trim_due(GIB / 4 * 3 + 1));
@@ -63,8 +62,7 @@ M5_a_heap_that_shrank_is_trimmed(void **state)
 }
 
 /* Large blocks that come and go elsewhere leave a page each; the heap stays as large. */
-static void
-M5_a_heap_that_moves_about_is_trimmed_once_a_minute(void **state)
+TEST(M5_a_heap_that_moves_about_is_trimmed_once_a_minute)
 {
 	const uint64_t start_ns = 20000 * SECOND_NS;
 
@@ -105,8 +103,7 @@ put_last_of_first_page(void)
 }
 
 /* Wherever a trim was left, a block that was put meanwhile is found once, and the next trim goes on. */
-static void
-M5_a_trim_that_was_left_is_completed(void **state)
+TEST(M5_a_trim_that_was_left_is_completed)
 {
 	enum { SEEN = 7000, STEP = 97 }; // instructions: until the first page has gone, and some that are as good as others
 
@@ -130,14 +127,4 @@ M5_a_trim_that_was_left_is_completed(void **state)
 	left_at_halfway = NULL;
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(M5_a_heap_that_shrank_is_trimmed, leave_empty_pages),
-		cmocka_unit_test_setup(M5_a_trim_that_was_left_is_completed, leave_empty_pages),
-		cmocka_unit_test_setup(M5_a_heap_that_moves_about_is_trimmed_once_a_minute, leave_empty_pages),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(leave_empty_pages, NULL)

@@ -101,8 +101,7 @@ model_put_back(const struct range_pieces *taken)
 	}
 }
 
-static void
-G1_G2_random_work_agrees_with_an_array_of_pages(void **state)
+TEST(G1_G2_random_work_agrees_with_an_array_of_pages)
 {
 	uint64_t random = random_seed();
 	struct range_pieces taken;
@@ -141,8 +140,7 @@ G1_G2_random_work_agrees_with_an_array_of_pages(void **state)
 	assert_int_equal(taken.count, 0);
 }
 
-static void
-a_hole_in_the_middle_leaves_two_pieces_of_one_mapping(void **state)
+TEST(a_hole_in_the_middle_leaves_two_pieces_of_one_mapping)
 {
 	struct range_pieces taken;
 
@@ -158,8 +156,7 @@ a_hole_in_the_middle_leaves_two_pieces_of_one_mapping(void **state)
 	assert_int_equal(taken.piece[0].start, page_addr(6));
 }
 
-static void
-more_than_32_pieces_come_in_several_calls(void **state)
+TEST(more_than_32_pieces_come_in_several_calls)
 {
 	static const struct {
 		unsigned mappings;
@@ -174,8 +171,7 @@ more_than_32_pieces_come_in_several_calls(void **state)
 	}
 }
 
-static void
-empty_and_unknown_ranges_change_nothing(void **state)
+TEST(empty_and_unknown_ranges_change_nothing)
 {
 	struct range_pieces taken;
 
@@ -194,8 +190,7 @@ empty_and_unknown_ranges_change_nothing(void **state)
 }
 
 /* G2: while the pieces were out, another mapping got the number; it must not inherit ours. */
-static void
-G2_what_is_put_back_is_not_counted_with_a_stranger(void **state)
+TEST(G2_what_is_put_back_is_not_counted_with_a_stranger)
 {
 	struct range_pieces ours;
 	struct range_pieces taken;
@@ -220,8 +215,7 @@ G2_what_is_put_back_is_not_counted_with_a_stranger(void **state)
 }
 
 /* In order, backwards and shuffled: no order of addresses makes the tree a list (a list would take minutes). */
-static void
-a_hundred_thousand_mappings_are_no_problem(void **state)
+TEST(a_hundred_thousand_mappings_are_no_problem)
 {
 	enum { COUNT = 100000 };
 	static uint32_t order[COUNT];
@@ -260,8 +254,7 @@ a_hundred_thousand_mappings_are_no_problem(void **state)
 }
 
 /* Else a mapping that is made writable page by page, or whose cuts are put back, takes a node for each page for good. */
-static void
-what_is_one_mapping_again_is_one_range(void **state)
+TEST(what_is_one_mapping_again_is_one_range)
 {
 	static const struct {
 		unsigned page;
@@ -303,8 +296,7 @@ what_is_one_mapping_again_is_one_range(void **state)
 }
 
 /* As shmdt() does: pieces of others in between stay. */
-static void
-all_pieces_of_a_mapping_are_taken_by_its_beginning(void **state)
+TEST(all_pieces_of_a_mapping_are_taken_by_its_beginning)
 {
 	struct range_pieces taken;
 	struct range found;
@@ -328,8 +320,7 @@ all_pieces_of_a_mapping_are_taken_by_its_beginning(void **state)
 	assert_true(range_map_take_mapping(page_addr(0), &taken) && taken.count == 0);
 }
 
-static void
-all_pieces_of_a_mapping_are_taken_however_many(void **state)
+TEST(all_pieces_of_a_mapping_are_taken_however_many)
 {
 	enum { PIECES = 2 * RANGE_PIECES_MAX + 3 };
 	struct range_pieces taken;
@@ -352,8 +343,7 @@ all_pieces_of_a_mapping_are_taken_however_many(void **state)
 }
 
 /* G1: what the map still has of a range whose release it could not follow. */
-static void
-G1_what_lies_over_another_range_is_refused(void **state)
+TEST(G1_what_lies_over_another_range_is_refused)
 {
 	static const struct {
 		unsigned from;
@@ -379,8 +369,7 @@ G1_what_lies_over_another_range_is_refused(void **state)
 	assert_true(taken.piece[1].start == page_addr(10) && taken.piece[1].end == page_addr(20));
 }
 
-static void
-when_full_it_refuses_and_goes_on(void **state)
+TEST(when_full_it_refuses_and_goes_on)
 {
 	struct range_pieces taken;
 	uint64_t stored = 0;
@@ -449,8 +438,7 @@ goes_on_in_a_child(void *unused)
 	return 0;
 }
 
-static void
-G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time(void **state)
+TEST(G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time)
 {
 	struct range found;
 	pthread_t thread;
@@ -467,8 +455,7 @@ G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time(void **state)
 	assert_true(range_map_next(page_addr(2), &found) && found.start == page_addr(2));
 }
 
-static void
-G3_a_fork_of_a_signal_handler_in_the_middle_of_a_fork_leaves_the_lock_free(void **state)
+TEST(G3_a_fork_of_a_signal_handler_in_the_middle_of_a_fork_leaves_the_lock_free)
 {
 	range_map_lock();
 	range_map_lock();
@@ -477,8 +464,7 @@ G3_a_fork_of_a_signal_handler_in_the_middle_of_a_fork_leaves_the_lock_free(void 
 	assert_true(range_map_put(page_addr(0), page_addr(1), 1, 1));
 }
 
-static void
-the_next_range_is_the_one_that_holds_an_address_or_the_first_behind_it(void **state)
+TEST(the_next_range_is_the_one_that_holds_an_address_or_the_first_behind_it)
 {
 	static const struct {
 		unsigned page;
@@ -514,8 +500,7 @@ change_the_middle(void)
 }
 
 /* Wherever the change was left: what lies beside it stays, in pieces that do not overlap, and the map goes on. */
-static void
-G4_a_change_that_was_left_is_completed(void **state)
+TEST(G4_a_change_that_was_left_is_completed)
 {
 	unsigned instruction = 0;
 	bool is_left = true;
@@ -552,26 +537,4 @@ G4_a_change_that_was_left_is_completed(void **state)
 	assert_true(instruction > 300);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(G1_G2_random_work_agrees_with_an_array_of_pages, start_empty),
-		cmocka_unit_test_setup(a_hole_in_the_middle_leaves_two_pieces_of_one_mapping, start_empty),
-		cmocka_unit_test_setup(more_than_32_pieces_come_in_several_calls, start_empty),
-		cmocka_unit_test_setup(empty_and_unknown_ranges_change_nothing, start_empty),
-		cmocka_unit_test_setup(G2_what_is_put_back_is_not_counted_with_a_stranger, start_empty),
-		cmocka_unit_test_setup(a_hundred_thousand_mappings_are_no_problem, start_empty),
-		cmocka_unit_test_setup(what_is_one_mapping_again_is_one_range, start_empty),
-		cmocka_unit_test_setup(all_pieces_of_a_mapping_are_taken_by_its_beginning, start_empty),
-		cmocka_unit_test_setup(all_pieces_of_a_mapping_are_taken_however_many, start_empty),
-		cmocka_unit_test_setup(G1_what_lies_over_another_range_is_refused, start_empty),
-		cmocka_unit_test_setup(when_full_it_refuses_and_goes_on, start_empty),
-		cmocka_unit_test_setup(G4_a_change_that_was_left_is_completed, start_empty),
-		cmocka_unit_test_setup(the_next_range_is_the_one_that_holds_an_address_or_the_first_behind_it, start_empty),
-		cmocka_unit_test_setup(G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time, start_empty),
-		cmocka_unit_test_setup(G3_a_fork_of_a_signal_handler_in_the_middle_of_a_fork_leaves_the_lock_free, start_empty),
-	};
-
-	return cmocka_run_group_tests_name("range_map", tests, NULL, NULL);
-}
+RUN_TESTS(start_empty, NULL)

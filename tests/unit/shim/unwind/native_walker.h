@@ -7,11 +7,7 @@
 #ifndef NATIVE_WALKER_H
 #define NATIVE_WALKER_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

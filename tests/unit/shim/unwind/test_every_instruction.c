@@ -4,11 +4,7 @@
  * A trap at each instruction walks from there. The frames outside the scene must be what they are, whatever is inside; libunwind repeats
  * every walk.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -175,8 +171,7 @@ signals(void *context)
 	raise(SIGUSR1);
 }
 
-static void
-assembly_of_libc(void **state)
+TEST(assembly_of_libc)
 {
 #if defined(__SANITIZE_ADDRESS__)
 	print_message("the sanitizer brings its own\n");
@@ -190,8 +185,7 @@ assembly_of_libc(void **state)
 }
 
 /* The first call goes through the loader, the second does not. */
-static void
-through_stubs(void **state)
+TEST(through_stubs)
 {
 	static const char *const kinds[] = { "-fcf-protection=none", "-fcf-protection=full -Wl,-z,ibtplt",
 		                                 "-mtls-dialect=gnu2" };
@@ -226,12 +220,7 @@ through_stubs(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(assembly_of_libc),
-		cmocka_unit_test(through_stubs),
-	};
-
 	settings.verify_every = 1;
 	native_stack_start();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL, NULL, NULL);
 }

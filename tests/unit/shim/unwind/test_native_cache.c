@@ -72,8 +72,7 @@ another_caller_of_the_same_size(void)
 	}
 }
 
-static void
-scene_frames(void **state)
+TEST(scene_frames)
 {
 	check_nothing_lost(same_place_with_another_rbp);
 	check_nothing_lost(another_caller_of_the_same_size);
@@ -220,8 +219,7 @@ random_trees(void)
 	assert_true(self->kept > self->walks);
 }
 
-static void
-scene_trees(void **state)
+TEST(scene_trees)
 {
 	main_walker.seed = getenv("SEED") != NULL ? strtoull(getenv("SEED"), NULL, 10) : 1;
 	print_message("SEED=%lu\n", main_walker.seed);
@@ -253,8 +251,7 @@ threads(void)
 		pthread_join(both[i], NULL);
 }
 
-static void
-scene_threads(void **state)
+TEST(scene_threads)
 {
 	check_nothing_lost(threads);
 }
@@ -273,8 +270,7 @@ dive_twice(uintptr_t depth, uint32_t kept[2])
 	}
 }
 
-static void
-depths(void **state)
+TEST(depths)
 {
 	static const struct {
 		uintptr_t depth;
@@ -310,8 +306,7 @@ call_itself(uint64_t calls)
 }
 
 /* N6: of a function that calls itself the innermost frame and the outermost one are given, however often and from where. */
-static void
-recursion_is_one_stack(void **state)
+TEST(recursion_is_one_stack)
 {
 	static const uint64_t calls[] = { 2, 3, 30, 5000, 29, 12000, 4 };
 	uint64_t pcs[NATIVE_STACK_MAX];
@@ -349,8 +344,7 @@ dive_deep(void *depth)
 }
 
 /* N5: nothing that the inner frames show tells that an outer one is another. */
-static void
-outer_frames_change_unseen(void **state)
+TEST(outer_frames_change_unseen)
 {
 	frame_maker *volatile makers[] = { call_through, call_through_2 };
 	static const uintptr_t depths[] = { 250, 300, 1000, 3000, 9000 };
@@ -369,8 +363,7 @@ outer_frames_change_unseen(void **state)
 }
 
 /* Without a clock all is compared, and so it is when the thread is on another processor now, or the clock went back. */
-static void
-a_clock_that_tells_nothing(void **state)
+TEST(a_clock_that_tells_nothing)
 {
 	static const struct call_time times[] = { { 0, 0 }, { 1, 0 }, { UINT64_MAX, 0 }, { UINT64_MAX / 2, 4711 } };
 	uint32_t kept[2];
@@ -389,8 +382,7 @@ a_clock_that_tells_nothing(void **state)
 	atomic_store_explicit(&raw_sys_is_clock_forbidden, false, memory_order_relaxed);
 }
 
-static void
-a_mapping_is_given_back(void **state)
+TEST(a_mapping_is_given_back)
 {
 	uint64_t before = raw_reserved_bytes();
 	uint32_t kept[2];
@@ -407,8 +399,7 @@ a_mapping_is_given_back(void **state)
 	assert_int_equal(raw_reserved_bytes(), before);
 }
 
-static void
-every_stop(void **state)
+TEST(every_stop)
 {
 	uint32_t kept[2];
 
@@ -431,8 +422,7 @@ every_stop(void **state)
 	self->stop_sp = 0;
 }
 
-static void
-made_up_frames(void **state)
+TEST(made_up_frames)
 {
 	settings.verify_every = 0;
 	for (int i = 0; i < 20000; i++) {
@@ -452,18 +442,5 @@ made_up_frames(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(scene_frames),
-		cmocka_unit_test(scene_trees),
-		cmocka_unit_test(scene_threads),
-		cmocka_unit_test(depths),
-		cmocka_unit_test(every_stop),
-		cmocka_unit_test(made_up_frames),
-		cmocka_unit_test(recursion_is_one_stack),
-		cmocka_unit_test(outer_frames_change_unseen),
-		cmocka_unit_test(a_clock_that_tells_nothing),
-		cmocka_unit_test(a_mapping_is_given_back),
-	};
-
-	return cmocka_run_group_tests(tests, start, NULL);
+	return test_run(start, NULL, NULL, NULL);
 }

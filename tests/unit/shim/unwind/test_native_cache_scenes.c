@@ -98,8 +98,7 @@ __asm__(".text\ncall_elsewhere:\n.cfi_startproc\npush %rbx\n.cfi_adjust_cfa_offs
         "pop %rbx\n.cfi_adjust_cfa_offset -8\n.cfi_restore rbx\nret\n.cfi_endproc\n");
 
 /* What lies behind a stack's end may be gone, or come and go: it is never read as if it belonged to the stack. */
-static void
-the_end_of_a_mapping(void **state)
+TEST(the_end_of_a_mapping)
 {
 	size_t bytes = 256 << 10;
 	uint8_t *memory = mmap(NULL, bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -118,16 +117,14 @@ the_end_of_a_mapping(void **state)
 	munmap(memory, bytes + 4096);
 }
 
-static void
-scene_other_stacks(void **state)
+TEST(scene_other_stacks)
 {
 	check_nothing_lost(signals);
 	check_nothing_lost(coroutines);
 }
 
 /* Code without tables ends a walk: that is remembered like another end. */
-static void
-generated_code(void **state)
+TEST(generated_code)
 {
 	/* sub $8, %rsp; mov %rdi, %rax; mov %rsi, %rdi; call *%rax; add $8, %rsp; ret */
 	static const uint8_t code[] = { 0x48, 0x83, 0xec, 0x08, 0x48, 0x89, 0xf8, 0x48, 0x89,
@@ -172,8 +169,7 @@ remove_folder(const char *folder)
 }
 
 /* The same code but for the size of the frame, at the same address; and the frame where its callee is is at the same sp. */
-static void
-another_library_at_the_same_address(void **state)
+TEST(another_library_at_the_same_address)
 {
 	char folder[] = "/tmp/test_native_cache.XXXXXX";
 	static const char text[] = "void call(void (*call)(void *), void *context)"
@@ -208,8 +204,7 @@ another_library_at_the_same_address(void **state)
 	remove_folder(folder);
 }
 
-static void
-exceptions(void **state)
+TEST(exceptions)
 {
 	static const char source[] = "struct guard { void (*take)(void *); ~guard() { take(nullptr); } };"
 								 "static void dive(void (*take)(void *), int depth) {"
@@ -246,11 +241,5 @@ exceptions(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(scene_other_stacks), cmocka_unit_test(the_end_of_a_mapping),
-		cmocka_unit_test(generated_code),     cmocka_unit_test(another_library_at_the_same_address),
-		cmocka_unit_test(exceptions),
-	};
-
-	return cmocka_run_group_tests(tests, start, NULL);
+	return test_run(start, NULL, NULL, NULL);
 }

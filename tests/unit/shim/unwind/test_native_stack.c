@@ -4,11 +4,7 @@
  * Every walk is repeated by libunwind (KMEMSHIM_VERIFY=1) and both must agree frame by frame; the tables
  * of what must be seen are added where libunwind has no say.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -86,8 +82,7 @@ check_scene(callback *scene, void *context)
 
 DIVE_SCENE(take)
 
-static void
-depths(void **state)
+TEST(depths)
 {
 	static const uintptr_t cases[] = { 3, 20, 200, 5000 };
 
@@ -107,8 +102,7 @@ depths(void **state)
 	}
 }
 
-static void
-too_deep_for_the_bound(void **state)
+TEST(too_deep_for_the_bound)
 {
 	uint64_t unwinds = lost(KMEM_LOST_UNWINDS);
 
@@ -159,8 +153,7 @@ through_qsort(void *unused)
 	KEEP_FRAME();
 }
 
-static void
-frame_shapes(void **state)
+TEST(frame_shapes)
 {
 	uint64_t fallbacks = lost(KMEM_LOST_FALLBACK_UNWINDS);
 
@@ -170,8 +163,7 @@ frame_shapes(void **state)
 	assert_int_equal(lost(KMEM_LOST_FALLBACK_UNWINDS), fallbacks);
 }
 
-static void
-inexpressible_frames_are_walked_by_libunwind(void **state)
+TEST(inexpressible_frames_are_walked_by_libunwind)
 {
 	uint64_t fallbacks = lost(KMEM_LOST_FALLBACK_UNWINDS);
 
@@ -235,14 +227,12 @@ check_signal(int flags)
 	assert_int_equal(stack.is_alternate, (flags & SA_ONSTACK) != 0);
 }
 
-static void
-signals(void **state)
+TEST(signals)
 {
 	check_signal(0);
 }
 
-static void
-signals_on_a_stack_of_their_own(void **state)
+TEST(signals_on_a_stack_of_their_own)
 {
 	stack_t other = { .ss_size = 256 << 10 };
 	stack_t before;
@@ -283,8 +273,7 @@ run_coroutine(void *unused)
 	free(memory);
 }
 
-static void
-coroutines(void **state)
+TEST(coroutines)
 {
 	coroutine_depth = 10;
 	check_scene(run_coroutine, NULL);
@@ -295,8 +284,7 @@ coroutines(void **state)
 	assert_int_equal(stack.count + stack.omitted, 512);
 }
 
-static void
-what_follows_is_copied_along_as_far_as_it_can_be_read(void **state)
+TEST(what_follows_is_copied_along_as_far_as_it_can_be_read)
 {
 	uint64_t page = CHECKED_PAGE_BYTES;
 	unsigned char *memory = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -333,8 +321,7 @@ thread_main(void *unused)
 	return unused;
 }
 
-static void
-small_threads(void **state)
+TEST(small_threads)
 {
 	for (int i = 0; i < 20; i++) {
 		pthread_t thread;
@@ -350,8 +337,7 @@ small_threads(void **state)
 
 /* ---- code without tables ---- */
 
-static void
-generated_code_ends_the_walk(void **state)
+TEST(generated_code_ends_the_walk)
 {
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t unwinds = lost(KMEM_LOST_UNWINDS);
@@ -372,8 +358,7 @@ generated_code_ends_the_walk(void **state)
 	munmap(page, 4096);
 }
 
-static void
-made_up_frames_end_the_walk(void **state)
+TEST(made_up_frames_end_the_walk)
 {
 	static const uint64_t pcs[] = {
 		0, 1, 0x1000, 0x7fffffffffff, 0x800000000000, UINT64_MAX, 0xffffffffff600000, (uint64_t)1 << 62
@@ -393,8 +378,7 @@ made_up_frames_end_the_walk(void **state)
 	}
 }
 
-static void
-stops_where_asked(void **state)
+TEST(stops_where_asked)
 {
 	static struct native_stack whole;
 
@@ -453,8 +437,7 @@ through_library(void *function)
 	KEEP_FRAME();
 }
 
-static void
-another_library_at_the_same_address(void **state)
+TEST(another_library_at_the_same_address)
 {
 	char folder[] = "/tmp/test_native_stack.XXXXXX";
 	char command[256];
@@ -511,8 +494,7 @@ another_library_at_the_same_address(void **state)
 }
 
 /* As in some libraries of NVIDIA: .eh_frame is not in the segment of its header, and a gap is between. */
-static void
-tables_in_two_segments(void **state)
+TEST(tables_in_two_segments)
 {
 	char folder[] = "/tmp/test_native_stack.XXXXXX";
 	char command[256];
@@ -544,22 +526,5 @@ start(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(depths),
-		cmocka_unit_test(too_deep_for_the_bound),
-		cmocka_unit_test(frame_shapes),
-		cmocka_unit_test(inexpressible_frames_are_walked_by_libunwind),
-		cmocka_unit_test(signals),
-		cmocka_unit_test(signals_on_a_stack_of_their_own),
-		cmocka_unit_test(coroutines),
-		cmocka_unit_test(what_follows_is_copied_along_as_far_as_it_can_be_read),
-		cmocka_unit_test(small_threads),
-		cmocka_unit_test(generated_code_ends_the_walk),
-		cmocka_unit_test(made_up_frames_end_the_walk),
-		cmocka_unit_test(stops_where_asked),
-		cmocka_unit_test(another_library_at_the_same_address),
-		cmocka_unit_test(tables_in_two_segments),
-	};
-
-	return cmocka_run_group_tests(tests, start, NULL);
+	return test_run(start, NULL, NULL, NULL);
 }

@@ -48,8 +48,7 @@ walk(void)
 DIVE(walk)
 
 /* A rule that skips one of the frames that call each other, all of one size. */
-static void
-a_wrong_rule_is_counted_and_the_first_are_kept(void **state)
+TEST(a_wrong_rule_is_counted_and_the_first_are_kept)
 {
 	const struct kmem_header *header = capture_file_header();
 	struct unwind_entry *entry = unwind_rules.entries;
@@ -87,8 +86,7 @@ allocate(void)
 }
 
 /* An event for which another site is remembered. */
-static void
-a_wrong_site_is_counted_and_the_first_are_kept(void **state)
+TEST(a_wrong_site_is_counted_and_the_first_are_kept)
 {
 	const struct kmem_header *header = capture_file_header();
 	union event_unit *units = thread_slot_here()->events.units;
@@ -119,12 +117,7 @@ a_wrong_site_is_counted_and_the_first_are_kept(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_wrong_rule_is_counted_and_the_first_are_kept, start_verifying),
-		cmocka_unit_test_setup(a_wrong_site_is_counted_and_the_first_are_kept, start_verifying),
-	};
-
 	native_stack_start();
 	thread_slot_start();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL, start_verifying, NULL);
 }

@@ -55,8 +55,7 @@ is_there(uint64_t addr)
 	return is_read ? (int)(entry >> 63) : -1;
 }
 
-static void
-the_second_mapping_says_the_same_and_rests(void **state)
+TEST(the_second_mapping_says_the_same_and_rests)
 {
 	struct unwind_tables copy;
 	unsigned normal = 0;
@@ -84,8 +83,7 @@ the_second_mapping_says_the_same_and_rests(void **state)
 	assert_int_equal(unwind_tables_frames(&copy), frames_addr + shift);
 }
 
-static void
-T2_after_an_unload_it_is_compared_again(void **state)
+TEST(T2_after_an_unload_it_is_compared_again)
 {
 	struct unwind_tables copy;
 	void *page;
@@ -103,8 +101,7 @@ T2_after_an_unload_it_is_compared_again(void **state)
 	assert_memory_equal(&copy, &in_place, sizeof(copy));
 }
 
-static void
-another_file_of_that_name_is_refused(void **state)
+TEST(another_file_of_that_name_is_refused)
 {
 	char short_file[] = "/tmp/kmemshim-unit-XXXXXX";
 	struct link_map other = { 0 };
@@ -149,8 +146,7 @@ copy_file(const char *from, const char *to, long changed_at)
 }
 
 /* An upgrade that changes one word in the middle: neither the first page nor the last one shows it. */
-static void
-a_file_that_was_replaced_is_refused(void **state)
+TEST(a_file_that_was_replaced_is_refused)
 {
 	char folder[] = "/tmp/kmemshim-unit-XXXXXX";
 	char name[sizeof(folder) + 16];
@@ -180,8 +176,7 @@ a_file_that_was_replaced_is_refused(void **state)
 }
 
 /* Opened by a name that stands for something else by now, such as /proc/self/fd/3. */
-static void
-a_pipe_of_that_name_is_not_waited_for(void **state)
+TEST(a_pipe_of_that_name_is_not_waited_for)
 {
 	char folder[] = "/tmp/kmemshim-unit-XXXXXX";
 	char name[sizeof(folder) + 8];
@@ -205,8 +200,7 @@ a_pipe_of_that_name_is_not_waited_for(void **state)
 	dlclose(handle);
 }
 
-static void
-few_tables_stay_where_they_are(void **state)
+TEST(few_tables_stay_where_they_are)
 {
 	struct unwind_tables copy;
 	void *handle = dlopen("libm.so.6", RTLD_NOW);
@@ -222,17 +216,4 @@ few_tables_stay_where_they_are(void **state)
 	dlclose(handle);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_second_mapping_says_the_same_and_rests),
-		cmocka_unit_test(T2_after_an_unload_it_is_compared_again),
-		cmocka_unit_test(another_file_of_that_name_is_refused),
-		cmocka_unit_test(a_pipe_of_that_name_is_not_waited_for),
-		cmocka_unit_test(a_file_that_was_replaced_is_refused),
-		cmocka_unit_test(few_tables_stay_where_they_are),
-	};
-
-	return cmocka_run_group_tests_name("unwind_copies", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,11 +1,7 @@
 /*
  * test_unwind_rules.c - do rules say what the unwind tables say, and survive tables that lie?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -107,8 +103,9 @@ make(struct made *made, const char *augmentation, const uint8_t *program, size_t
 	made->tables.high_addr = (uintptr_t)made->bytes + made->used;
 }
 
-static void
-rows_are_what_the_instructions_say(void **state)
+TEST_EARLY(code_takes_few_pages, NULL, NULL)
+
+TEST(rows_are_what_the_instructions_say)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct made made;
@@ -132,8 +129,7 @@ rows_are_what_the_instructions_say(void **state)
 	}
 }
 
-static void
-augmentations(void **state)
+TEST(augmentations)
 {
 	static const uint8_t nothing[4];
 	struct made made;
@@ -188,8 +184,7 @@ count_kinds(const struct loaded_object *object)
 	return census;
 }
 
-static void
-whole_libraries(void **state)
+TEST(whole_libraries)
 {
 	static const char *const names[] = { "libc.so.6",      "libstdc++.so.6",       "libunwind.so.8",
 		                                 "libcrypto.so.3", "libpython3.11.so.1.0", "ld-linux-x86-64.so.2" };
@@ -215,8 +210,7 @@ whole_libraries(void **state)
 	}
 }
 
-static void
-damaged_tables_do_not_crash(void **state)
+TEST(damaged_tables_do_not_crash)
 {
 	struct loaded_object object = object_of((void *)libc_code);
 	struct unwind_tables real = { .header_addr = object.eh_frame_header_addr };
@@ -259,8 +253,7 @@ damaged_tables_do_not_crash(void **state)
 
 /* ---- the table ---- */
 
-static void
-invariants(void **state)
+TEST(invariants)
 {
 	uint64_t pc = libc_code + 20;
 	uint64_t version = unwind_rules_version();
@@ -293,8 +286,7 @@ invariants(void **state)
 }
 
 /* U3: a walk that began before the last unloading of a round stores its rules when the table was emptied. */
-static void
-U3_a_rule_that_is_stored_late_does_not_come_back(void **state)
+TEST(U3_a_rule_that_is_stored_late_does_not_come_back)
 {
 	static const uint64_t began[] = { 0, 0x7fff, 0x8000, 0xffff };
 	uint64_t pc = libc_code + 20;
@@ -313,8 +305,7 @@ U3_a_rule_that_is_stored_late_does_not_come_back(void **state)
 	}
 }
 
-static void
-nothing_is_found_where_nothing_is(void **state)
+TEST(nothing_is_found_where_nothing_is)
 {
 	for (int i = 0; i < 100000; i++) {
 		uint64_t pc = next_random() >> (17 + next_random() % 40);
@@ -325,8 +316,7 @@ nothing_is_found_where_nothing_is(void **state)
 	assert_int_equal(unwind_word_kind(unwind_rules_get(0, unwind_rules_version())), UNWIND_NONE);
 }
 
-static void
-a_full_table_computes_each_time(void **state)
+TEST(a_full_table_computes_each_time)
 {
 	uint64_t pc = libc_code + 40;
 	uint64_t version = unwind_rules_version();
@@ -392,8 +382,7 @@ look_up_all(void *result)
 	return NULL;
 }
 
-static void
-threads_agree(void **state)
+TEST(threads_agree)
 {
 	pthread_t threads[4];
 	uint64_t sums[4];
@@ -419,18 +408,5 @@ start(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(code_takes_few_pages), // an empty table
-		cmocka_unit_test(invariants),           // what follows fills the neighbourhood
-		cmocka_unit_test(rows_are_what_the_instructions_say),
-		cmocka_unit_test(augmentations),
-		cmocka_unit_test(whole_libraries),
-		cmocka_unit_test(damaged_tables_do_not_crash),
-		cmocka_unit_test(U3_a_rule_that_is_stored_late_does_not_come_back),
-		cmocka_unit_test(nothing_is_found_where_nothing_is),
-		cmocka_unit_test(a_full_table_computes_each_time),
-		cmocka_unit_test(threads_agree),
-	};
-
-	return cmocka_run_group_tests(tests, start, NULL);
+	return test_run(start, NULL, NULL, NULL);
 }
