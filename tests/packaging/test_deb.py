@@ -29,8 +29,7 @@ def packages():
 def root(tmp_path_factory):
     root = tmp_path_factory.mktemp("root")
     for package in packages():
-        done = harness.run(["dpkg-deb", "--extract", package, root])
-        assert done.returncode == 0, done.stderr
+        done = harness.ok(harness.run(["dpkg-deb", "--extract", package, root]))
     return root
 
 
@@ -104,8 +103,7 @@ kmemshim_add_test(NAME tight COMMAND steps PEAK "64 KiB")
 """)
     environment = harness.plain_env(CC="gcc")
     for words in (["cmake", "-S", tmp_path, "-B", tmp_path / "b", f"-DCMAKE_PREFIX_PATH={root}/usr"], ["cmake", "--build", tmp_path / "b"]):
-        done = harness.run(words, environment)
-        assert done.returncode == 0, done.stdout + done.stderr
+        done = harness.ok(harness.run(words, environment))
     done = harness.run(["ctest", "--test-dir", tmp_path / "b"], environment)
     assert re.search(r"steps \.+ +Passed", done.stdout) and re.search(r"tight \.+\*\*\*Failed", done.stdout), done.stdout
 
@@ -129,7 +127,6 @@ def test_two_builds_have_the_same_bytes():
     def digests():
         return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in DIST.glob("*.deb")}
     before = digests()
-    done = harness.run(["make", "-C", harness.ROOT, f"BUILD={harness.BUILD}", "deb"],
-                       harness.plain_env(TZ="Asia/Tokyo", LC_ALL="C"), umask=0o027)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = harness.ok(harness.run(["make", "-C", harness.ROOT, f"BUILD={harness.BUILD}", "deb"],
+                                  harness.plain_env(TZ="Asia/Tokyo", LC_ALL="C"), umask=0o027))
     assert digests() == before and len(before) >= len(NAMES)

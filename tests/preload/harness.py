@@ -61,6 +61,18 @@ def run(argv, env=None, timeout=TIMEOUT, **more):
                           capture_output=True, text=True, errors="replace", timeout=timeout, **more)
 
 
+def ok(done):
+    """The same, where it ended with status 0."""
+    assert done.returncode == 0, f"{done.args}: {done.returncode}: {done.stdout}{done.stderr}"
+    return done
+
+
+def silent(done):
+    """The same, where it also wrote nothing to stderr."""
+    assert ok(done).stderr == "", f"{done.args}: {done.stderr}"
+    return done
+
+
 def record(argv, out, **more):
     """Runs a program under the shim; the capture is the folder `out`."""
     return run(argv, shim_env(out), **more)

@@ -270,8 +270,7 @@ def test_a_full_disk(size, programs, tmp_path):
         pytest.skip("needs the right to mount")
     try:
         program = programs("ledger.c", "-fno-optimize-sibling-calls")
-        done = harness.record([program, tmp_path / "ledger", 1, 4, 10000], disk)
-        assert done.returncode == 0, done.stderr
+        done = harness.ok(harness.record([program, tmp_path / "ledger", 1, 4, 10000], disk))
         assert done.stderr.count("\n") <= 1, done.stderr
         for file in disk.glob("*.kmem"):
             assert harness.kmemshim("report", file).returncode in (0, UNUSABLE)
@@ -348,9 +347,8 @@ def test_a_setuid_program_says_why_nothing_was_recorded(programs, out, tmp_path)
     shutil.copy(programs("leak_in_a_loop.c"), program)
     os.chown(program, 65534, 65534)
     program.chmod(0o4755)
-    done = harness.kmemshim("run", "-o", out, "--", program)
+    done = harness.ok(harness.kmemshim("run", "-o", out, "--", program))
 
-    assert done.returncode == 0
     assert "setuid" in done.stderr and done.stderr.startswith("kmemshim:") and done.stderr.count("\n") == 1
 
 

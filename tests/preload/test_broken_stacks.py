@@ -11,8 +11,7 @@ WAYS = {"loop": "loop_frame", "null": "word_frame", "wild": "word_frame", "kerne
 
 
 def run_and_report(argv, out, verify=0, **more):
-    done = harness.run(argv, harness.shim_env(out, KMEMSHIM_VERIFY=verify), timeout=SECONDS, **more)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    done = harness.silent(harness.run(argv, harness.shim_env(out, KMEMSHIM_VERIFY=verify), timeout=SECONDS, **more))
     return done.stdout, harness.report("sites", out, "--top", "1000")
 
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from harness import BUILD, HERE, ROOT, kmemshim, record, report, run, shim_env
+from harness import BUILD, HERE, ROOT, kmemshim, ok, record, report, run, shim_env
 
 VERSIONS = ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13"]
 
@@ -85,8 +85,7 @@ def jupyter():
 @pytest.mark.framework
 def test_a_real_kernel_names_its_cells(jupyter, out, tmp_path):
     (tmp_path / "notebook.py").write_text(NOTEBOOK)
-    done = record([jupyter, tmp_path / "notebook.py"], out, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = ok(record([jupyter, tmp_path / "notebook.py"], out, cwd=tmp_path))
     lines = {(line["where"]["file"], line["where"]["line"], line["where"]["source"]): line["peak_bytes"]
              for line in report("peak", out, "--domain", "heap")["lines"] if line["where"] and "relation" not in line["where"]}
     assert lines["cell In[1]", 3, "keep.append(bytearray(size))"] >= 20 * 1000003  # two kernels

@@ -197,9 +197,8 @@ def repository(tmp_path):
         pytest.skip("needs git (make deps)")
 
     def git(*words):
-        done = harness.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main",
-                            "-c", "advice.detachedHead=false", *words], cwd=tmp_path)
-        assert done.returncode == 0, done.stdout + done.stderr
+        done = harness.ok(harness.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main",
+                                       "-c", "advice.detachedHead=false", *words], cwd=tmp_path))
         return done.stdout
 
     git("init", "-q", ".")

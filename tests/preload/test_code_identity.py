@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from harness import HERE, kmemshim, read_report, record, report, run, unwrapped
+from harness import HERE, kmemshim, ok, read_report, record, report, run, silent, unwrapped
 from test_cells import VERSIONS, interpreter_of
 
 
@@ -32,16 +32,14 @@ OLDEST_AND_NEWEST = (VERSIONS[0], VERSIONS[-1])
     pytest.param(version, 4, marks=[] if version in OLDEST_AND_NEWEST else pytest.mark.long) for version in VERSIONS])
 def test_twenty_thousand_functions_and_none_misnamed(version, threads, out):
     count = 20000
-    done = record([interpreter_of(version), HERE / "exec_many.py", count, threads], out)
-    assert done.returncode == 0, done.stderr
+    done = ok(record([interpreter_of(version), HERE / "exec_many.py", count, threads], out))
     assert int(done.stdout.split()[0]) < count / 2  # else nothing was put to the test
     check_functions(out, count)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_functions_of_several_interpreters(version, out):
-    done = record([interpreter_of(version), HERE / "exec_interpreters.py", 4000, 3], out)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = silent(record([interpreter_of(version), HERE / "exec_interpreters.py", 4000, 3], out))
     check_functions(out, 4000)
 
 
@@ -50,8 +48,7 @@ def test_ever_more_functions_need_bounded_room_and_the_loss_is_told(out):
     """200,000 are more than there is room for; a million made the program 33 MiB larger and the capture 29 MB."""
     program = [interpreter_of("3.11"), HERE / "exec_many.py", 200000, 1]
     plain = run(program)
-    done = record(program, out)
-    assert done.returncode == 0, done.stderr
+    done = ok(record(program, out))
     grown = (int(done.stdout.split()[1]) - int(plain.stdout.split()[1])) / 1024
     size = sum(file.stat().st_size for file in out.iterdir()) / 1e6
     print(f"{grown:.0f} MiB more resident, capture of {size:.0f} MB")

@@ -21,8 +21,7 @@ def ledger_program(programs):
 
 
 def read_ledger(program, file):
-    done = harness.run([program, file])
-    assert done.returncode == 0
+    done = harness.ok(harness.run([program, file]))
     return json.loads(done.stdout)
 
 
@@ -53,8 +52,7 @@ def check_ledger_site_by_site(wanted, document, figures):
 def test_single_threaded_program_is_exact_to_the_byte(attempt, programs, out, tmp_path):
     seed = harness.seeded_random().randrange(1 << 31)
     program, file = ledger_program(programs), tmp_path / "ledger"
-    done = harness.record([program, file, seed, 1, 100000], out)
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(harness.record([program, file, seed, 1, 100000], out))
     wanted, document = read_ledger(program, file), report_of(out)
 
     assert wanted["is_done"] and wanted["sites"]["site_malloc_1"]["allocated_count"] > 1000
@@ -71,8 +69,7 @@ def test_single_threaded_program_is_exact_to_the_byte(attempt, programs, out, tm
 def test_threads_that_free_each_others_blocks_are_exact(threads, programs, out, tmp_path):
     seed = harness.seeded_random().randrange(1 << 31)
     program, file = ledger_program(programs), tmp_path / "ledger"
-    done = harness.record([program, file, seed, threads, 200000 // threads], out)
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(harness.record([program, file, seed, threads, 200000 // threads], out))
     wanted, document = read_ledger(program, file), report_of(out)
 
     assert wanted["is_done"]
@@ -83,8 +80,7 @@ def test_threads_that_free_each_others_blocks_are_exact(threads, programs, out, 
 def test_threads_say_how_far_the_peak_may_be_off(exact, programs, out, tmp_path):
     program, file = ledger_program(programs), tmp_path / "ledger"
     environment = harness.shim_env(out, **({"KMEMSHIM_EXACT_PEAK": 1} if exact else {}))
-    done = harness.run([program, file, 7, 8, 5000], environment)
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(harness.run([program, file, 7, 8, 5000], environment))
     document = report_of(out)
     page = harness.kmemshim("report", out)
 
@@ -98,9 +94,8 @@ def test_an_allocator_that_packs_blocks_of_8_bytes_is_exact(allocator, programs,
     if not any((folder / allocator).exists() for folder in LIBRARY_FOLDERS):
         pytest.skip(f"{allocator} is not installed (libjemalloc2, libtcmalloc-minimal4)")
     program = programs("neighbours.c")
-    done = harness.run([program, 20000], harness.shim_env(out, LD_PRELOAD=f"{harness.SHIM} {allocator}"))
+    done = harness.ok(harness.run([program, 20000], harness.shim_env(out, LD_PRELOAD=f"{harness.SHIM} {allocator}")))
 
-    assert done.returncode == 0, done.stderr
     assert int(done.stdout) <= 16, f"{allocator} does not pack blocks: this proves nothing"
     document = report_of(out)
     kept = [site for site in document["sites"] if site["where"]["function"] == "keep"]

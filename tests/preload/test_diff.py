@@ -56,8 +56,7 @@ def pair(tmp_path):
 
 
 def rows(*arguments):
-    done = harness.kmemshim("diff", *arguments, "--json")
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(harness.kmemshim("diff", *arguments, "--json"))
     document = json.loads(done.stdout)
     harness.validate(document, "diff")
     return document

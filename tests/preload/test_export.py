@@ -34,8 +34,7 @@ def capture(tmp_path_factory):
 
 
 def export(capture, name, *options):
-    done = harness.kmemshim("export", "--format", name, *options, capture)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    done = harness.silent(harness.kmemshim("export", "--format", name, *options, capture))
     return done.stdout
 
 

@@ -74,8 +74,7 @@ def totals(capture, figure):
 # --- pprof --------------------------------------------------------------------------------------
 
 def pprof(*words):
-    done = harness.run(["go", "tool", "pprof", *words], harness.plain_env(HOME=os.environ.get("HOME", "/tmp"), GOFLAGS="-mod=mod"))
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(harness.run(["go", "tool", "pprof", *words], harness.plain_env(HOME=os.environ.get("HOME", "/tmp"), GOFLAGS="-mod=mod")))
     return done.stdout
 
 
@@ -241,6 +240,5 @@ def test_rows_of_one_domain(family, tmp_path):
 def test_duckdb_reads_rows(family, tmp_path):
     path = export(family, "ndjson", tmp_path / "rows.ndjson")
     query = f"import duckdb; print(duckdb.sql(\"select domain, sum(live_bytes)::bigint from read_json_auto('{path}') group by domain having sum(live_bytes) > 0\").fetchall())"
-    done = harness.run([harness.venv("duckdb"), "-c", query])
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(harness.run([harness.venv("duckdb"), "-c", query]))
     assert dict(eval(done.stdout)) == totals(family, "live_bytes")

@@ -2,7 +2,7 @@
 import re
 import sys
 
-from harness import ROOT, place, record, report, run
+from harness import ROOT, ok, place, record, report, run
 
 PAGE = (ROOT / "docs/format.md").read_text()
 READER = ROOT / "docs/read_kmem.py"
@@ -45,8 +45,7 @@ def test_the_offsets_are_those_of_the_header(tmp_path):
     checks.append('_Static_assert(sizeof(struct kmem_code) == 40 && sizeof(struct kmem_module) == 112, "texts behind");')
     source = tmp_path / "page.c"
     source.write_text("#include <stddef.h>\n#include <kmem_format.h>\n" + "\n".join(checks) + "\nint main(void) { return 0; }\n")
-    done = run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-mcx16", "-fsyntax-only", f"-I{ROOT / 'include'}", source])
-    assert done.returncode == 0, done.stderr
+    done = ok(run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-mcx16", "-fsyntax-only", f"-I{ROOT / 'include'}", source]))
 
 
 def test_the_reader_finds_the_totals_of_a_killed_program(tmp_path):
@@ -54,8 +53,7 @@ def test_the_reader_finds_the_totals_of_a_killed_program(tmp_path):
     program.write_text(KEEPS_AND_DIES)
     record(["/usr/bin/python3", program], tmp_path / "out")
     capture, = (tmp_path / "out").glob("*.kmem")
-    done = run([sys.executable, READER, capture])
-    assert done.returncode == 0, done.stderr
+    done = ok(run([sys.executable, READER, capture]))
     assert ", not closed\n" in done.stdout
     document = report("report", capture)
     totals = document["totals"]

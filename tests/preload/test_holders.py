@@ -28,8 +28,7 @@ def expected(program):
 
 
 def holders(pid, *options, **environment):
-    done = kmemshim("holders", pid, "--json", "--stop", "60s", *options, **environment)
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(kmemshim("holders", pid, "--json", "--stop", "60s", *options, **environment))
     document = json.loads(done.stdout)
     harness.validate(document, "holders")
     return document
@@ -42,8 +41,7 @@ def without_growth(text):
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     path = tmp_path_factory.mktemp("library") / "library.so"
-    done = run(["gcc", "-g", "-O1", "-fPIC", "-shared", FOLDER / "library.c", "-o", path])
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(run(["gcc", "-g", "-O1", "-fPIC", "-shared", FOLDER / "library.c", "-o", path]))
     return path
 
 
@@ -92,8 +90,7 @@ def test_a_name_of_the_users_own_comes_before_an_argument_in_a_library(version, 
 
 
 def test_blocks_of_c_by_symbol_and_what_is_lost(tmp_path):
-    done = run(["gcc", "-D_GNU_SOURCE", "-g", "-O1", "-pthread", FOLDER / "native.c", "-o", tmp_path / "native"])
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(run(["gcc", "-D_GNU_SOURCE", "-g", "-O1", "-pthread", FOLDER / "native.c", "-o", tmp_path / "native"]))
     with Waiting(tmp_path / "native", tmp_path / "out") as waiting:
         document = holders(waiting.pid)
         assert waiting.answers()
@@ -938,8 +935,7 @@ def test_H4_long_ways_take_no_more_time_than_there_is(tmp_path):
         part, tries = 1, harness.tries()
         while part > 0.8:  # or the machine was busy
             next(tries)
-            done = kmemshim("holders", waiting.pid, "--json", "--stop", f"{whole_us * 6 // 10000}ms")
-            assert done.returncode == 0, done.stderr
+            done = harness.ok(kmemshim("holders", waiting.pid, "--json", "--stop", f"{whole_us * 6 // 10000}ms"))
             part = json.loads(done.stdout)["stopped_us"] / whole_us
         assert waiting.answers()
 

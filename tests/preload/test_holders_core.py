@@ -83,8 +83,7 @@ def compile_c_of(folder):
 
 
 def document_of(core, out):
-    done = kmemshim("holders", "--json", "--core", core, out)
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(kmemshim("holders", "--json", "--core", core, out))
     document = json.loads(done.stdout)
     harness.validate(document, "holders")
     return document

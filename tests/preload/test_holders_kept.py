@@ -110,8 +110,7 @@ def guarded(argv, out, *options, guard="100M", stop="60s", before=(), conditions
 
 
 def stored(out):
-    done = kmemshim("holders", "--json", out)
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(kmemshim("holders", "--json", out))
     document = json.loads(done.stdout)
     harness.validate(document, "holders")
     return document

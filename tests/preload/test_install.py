@@ -7,8 +7,7 @@ import harness
 
 
 def make(*words):
-    done = harness.run([shutil.which("make"), "-C", harness.ROOT, f"BUILD={harness.BUILD}", *words])
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(harness.run([shutil.which("make"), "-C", harness.ROOT, f"BUILD={harness.BUILD}", *words]))
     return done
 
 
@@ -17,9 +16,8 @@ def test_install_run_uninstall(programs, out, tmp_path):
     make("install", *place)
     installed = tmp_path / "root" / "opt" / "kmemshim"
     assert (installed / "share" / "kmemshim" / "python" / "kmemshim" / "__init__.py").is_file()
-    done = harness.run([installed / "bin" / "kmemshim", "run", "-o", out, "--", programs("leak_in_a_loop.c")])
+    done = harness.ok(harness.run([installed / "bin" / "kmemshim", "run", "-o", out, "--", programs("leak_in_a_loop.c")]))
 
-    assert done.returncode == 0, done.stderr
     assert "leak_in_a_loop.c:18" in done.stderr
     assert (installed / "share" / "pkgconfig" / "kmemshim.pc").is_file() and (installed / "share" / "cmake" / "kmemshim").is_dir()
     make("uninstall", *place)
@@ -38,8 +36,7 @@ def test_of_two_installations_the_one_that_was_called_records(programs, out, tmp
     other.parent.mkdir()
     shutil.copy(harness.SHIM, other)
     argv = [harness.KMEMSHIM, "run", "--quiet", "-o", out, "--", programs("leak_in_a_loop.c")]
-    done = harness.run(argv, harness.plain_env(LD_PRELOAD=f"libm.so.6 {other}"), cwd=tmp_path)
-    assert done.returncode == 0
+    done = harness.ok(harness.run(argv, harness.plain_env(LD_PRELOAD=f"libm.so.6 {other}"), cwd=tmp_path))
     assert done.stderr == (f"kmemshim: LD_PRELOAD names the library of another installation, {other}: left out, "
                            f"{os.path.realpath(harness.SHIM)} records\n")
     assert len(list(out.glob("*.kmem"))) == 1

@@ -130,8 +130,7 @@ class Waiting:
 
 def build(folder, source, *flags):
     compiler, standard = COMPILERS[source]
-    done = run([compiler, *standard, "-D_GNU_SOURCE", "-g", "-O1", "-pthread", *flags, HERE / source, "-o", folder / "program"])
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(run([compiler, *standard, "-D_GNU_SOURCE", "-g", "-O1", "-pthread", *flags, HERE / source, "-o", folder / "program"]))
     return folder / "program"
 
 
@@ -145,8 +144,7 @@ STOP = ("--stop", "60s")  # a machine that tests is busy
 
 
 def lost(pid):
-    done = kmemshim("lost", pid, "--json", *STOP)
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(kmemshim("lost", pid, "--json", *STOP))
     document = json.loads(done.stdout)
     harness.validate(document, "lost")
     return document

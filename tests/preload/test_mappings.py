@@ -80,8 +80,7 @@ def resident_of(out, process=0):
 
 
 def test_each_kind_of_memory_is_found_in_the_resident_set(programs, out):
-    done = harness.record([programs("resident.c")], out)
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(harness.record([programs("resident.c")], out))
     wanted = Counter()
     for line in done.stdout.splitlines():
         part, kib = line.rsplit(" ", 1)
@@ -103,8 +102,7 @@ print(re.search(r"Rss: *(\\d+)", open("/proc/self/smaps_rollup").read())[1])
 
 
 def check_a_python_program(python, text, out, most_unknown):
-    done = harness.record([python, "-c", text + OWN_RESIDENT], out)
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(harness.record([python, "-c", text + OWN_RESIDENT], out))
     resident, own = resident_of(out), int(done.stdout.split()[-1]) << 10
 
     assert abs(resident["bytes"] - own) < own / 20
@@ -132,8 +130,7 @@ os.wait()
 
 
 def test_what_a_child_has_from_its_parent_is_apart(out):
-    done = harness.record(["/usr/bin/python3", "-c", FORKS], out)
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(harness.record(["/usr/bin/python3", "-c", FORKS], out))
     parent, child = resident_of(out)["parts"], resident_of(out, 1)["parts"]
 
     assert parent["inherited"] == 0 and parent["heap"] >= 20 << 20
@@ -155,8 +152,7 @@ def test_pytorch_has_next_to_nothing_that_is_not_attributed(out):
 def test_pages_of_a_reservation_are_booked_where_it_grew_and_released_with_it(out, tmp_path):
     """Of what an allocator of its own touches and gives back: as much is booked as the system says is in memory."""
     program = harness.compile_c(harness.HERE / "reservation.c", tmp_path / "reservation")
-    done = harness.record([program], out)
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(harness.record([program], out))
     lines = [line for line in harness.report("sites", out)["lines"] if line["domain"] == "library"]
 
     assert sum(line["live_bytes"] for line in lines) == int(done.stdout) == 31 << 20

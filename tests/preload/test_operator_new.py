@@ -118,8 +118,7 @@ def test_whoever_brings_it(compiler, flags, build, out):
 def test_a_library_chooses_its_new_when_it_is_loaded(build, tmp_path, out):
     """The address of such a symbol is that of code that tells which function to call."""
     library = tmp_path / "libchosen_new.so"
-    done = harness.run(["g++", "-O1", "-g", "-shared", "-fPIC", harness.HERE / "chosen_new.cc", "-o", library])
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(harness.run(["g++", "-O1", "-g", "-shared", "-fPIC", harness.HERE / "chosen_new.cc", "-o", library]))
     document, notes = same_with_us([build("g++", library, f"-Wl,-rpath,{tmp_path}"), "serves"], out)
 
     assert sum(site["live_count"] for site in document["sites"] if "keep_plain" in [frame["function"] for frame in site["frames"]]) == BLOCKS
@@ -184,8 +183,7 @@ def test_a_forked_child_waits_for_no_search_of_its_parent(tmp_path, out):
     shared = ["g++", "-O1", "-std=gnu++17", "-fno-toplevel-reorder", "-shared", "-fPIC", harness.ROOT / "tests/bench/programs/pages.cc", "-o"]
     for command in (["gcc", "-O1", harness.HERE / "far_news.cc", "-o", tmp_path / "far_news", "-pthread"],
                     [*shared, libraries[0], "-DDISTANCE=0x1000000"], *([*shared, library, "-DDISTANCE=16"] for library in libraries[1:])):
-        done = harness.run(command)
-        assert done.returncode == 0, done.stderr
+        done = harness.ok(harness.run(command))
     done = harness.record([tmp_path / "far_news", *libraries], out)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "60 of 60\n", "")

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from harness import BUILD, ROOT, record, report, run, shim_env
+from harness import BUILD, ROOT, ok, record, report, run, shim_env
 
 KMEMSHIM = BUILD / "kmemshim"
 MIB = 1 << 20
@@ -53,8 +53,7 @@ def start(tmp_path, more=""):
 
 
 def test_a_phase_has_its_own_peak_and_the_process_keeps_its_own(tmp_path):
-    done = run(["/usr/bin/python3", start(tmp_path)], shim_env(tmp_path / "out"))
-    assert done.returncode == 0, done.stderr
+    done = ok(run(["/usr/bin/python3", start(tmp_path)], shim_env(tmp_path / "out")))
     base = eval(done.stdout)[0][0]  # what the interpreter holds
     assert eval(done.stdout) == [(base, base + 100, True), (base, base + 40, True), (base + 10, base + 10, True)]
     check_process(tmp_path / "out")
@@ -74,8 +73,7 @@ def test_a_program_that_dies_in_a_phase_keeps_the_peak_of_its_life(end, tmp_path
 
 def test_a_phase_that_is_higher_than_all_before_is_the_peak_of_the_process(tmp_path):
     more = "def most():\n    return bytearray(200 << 20)\nmost()\nkmemshim.phase()\nlower()\n"
-    done = run(["/usr/bin/python3", start(tmp_path, more)], shim_env(tmp_path / "out"))
-    assert done.returncode == 0, done.stderr
+    done = ok(run(["/usr/bin/python3", start(tmp_path, more)], shim_env(tmp_path / "out")))
     assert lines_of(report("peak", tmp_path / "out"), "peak_bytes") == {"most": 200, "kept": 10}
     assert lines_of(report("peak", tmp_path / "out", "--phase"), "peak_bytes") == {"lower": 40, "kept": 10}
 
@@ -103,8 +101,7 @@ if pid == 0:
     os._exit(0 if (40 << 20) < inside["heap"].peak_bytes < (44 << 20) else 1)
 sys.exit(os.waitpid(pid, 0)[1])
 """
-    done = run(["/usr/bin/python3", start(tmp_path, more)], shim_env(tmp_path / "out"))
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = ok(run(["/usr/bin/python3", start(tmp_path, more)], shim_env(tmp_path / "out")))
 
 
 def test_without_the_recorder_there_are_no_phases(tmp_path):
@@ -138,8 +135,7 @@ int main(void)
 }
 """)
     program = tmp_path / "phases"
-    done = run([*compiler, "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", source, "-o", program])
-    assert done.returncode == 0, done.stderr
+    done = ok(run([*compiler, "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", source, "-o", program]))
     assert run([program]).stdout == "not recorded\n"
     done = record([program], tmp_path / "out")
     assert done.stdout == "64 5 1\n2 2\n"

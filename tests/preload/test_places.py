@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness import SHIM, kmemshim, plain_env, record, report, run, shim_env
+from harness import SHIM, kmemshim, ok, plain_env, record, report, run, shim_env
 from test_symbols import build, line_of
 
 CALLERS = 12
@@ -117,8 +117,7 @@ def test_a_wrapper_in_one_run_only_is_no_change_for_the_gate(tmp_path):
     text = text.replace("    for (int i", "    for (int i = 0; i < 200; i++) use7(9000);\n    for (int i", 1)
     program = build(few, text, "-O1")
     for name, more in (("base", {}), ("now", {"MORE": "1"})):
-        done = run([SHIM.parent / "kmemshim", "run", "-o", tmp_path / name, "--", program], plain_env(**more))
-        assert done.returncode == 0, done.stderr
+        done = ok(run([SHIM.parent / "kmemshim", "run", "-o", tmp_path / name, "--", program], plain_env(**more)))
     assert kmemshim("baseline", tmp_path / "base", "-o", tmp_path / "base.json").returncode == 0
     done = kmemshim("check", tmp_path / "now", "--baseline", tmp_path / "base.json", "--abs", "4M")
     assert "use7" in kmemshim("peak", tmp_path / "now").stdout
@@ -153,8 +152,7 @@ import app.alone, app.models, app.models.util, app.views.util
 kept = [app.alone.make(3000001), app.models.make(3000002), app.models.util.make(3000003), app.views.util.make(3000004)]
 os._exit(0)
 """)
-    done = run(["/usr/bin/python3", tmp_path / "run.py"], shim_env(out), cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = ok(run(["/usr/bin/python3", tmp_path / "run.py"], shim_env(out), cwd=tmp_path))
     text = kmemshim("peak", out).stdout
     places = [line.split()[-2] for line in text.splitlines() if line.endswith(" make")]
     assert sorted(places[:4]) == ["alone.py:2", "models/__init__.py:2", "models/util.py:2", "views/util.py:2"], text

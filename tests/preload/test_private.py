@@ -34,9 +34,8 @@ def project(tmp_path):
 
 
 def record(project, out, **more):
-    done = harness.run([harness.find_python(), project / "train.py", "--password", "SecretArgument"], harness.shim_env(out, **more),
-                       cwd=project.parent / "SecretPlace")
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(harness.run([harness.find_python(), project / "train.py", "--password", "SecretArgument"], harness.shim_env(out, **more),
+                                  cwd=project.parent / "SecretPlace"))
     assert "kmemshim" not in done.stderr, done.stderr
     return list(out.glob("*.kmem"))
 

@@ -27,9 +27,8 @@ def test_a_capture_that_goes_between_listing_and_reading_is_no_damage(programs, 
     """As that of a child that ends small while the report is made: the name is there, the file is not."""
     record(programs, out, "nothing")
     (out / "python3.11.4711.1.kmem").symlink_to(out / "removed")
-    done = harness.kmemshim("report", out)
+    done = harness.silent(harness.kmemshim("report", out))
 
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("how, function, bytes_", [

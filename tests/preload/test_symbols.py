@@ -4,14 +4,13 @@ import shutil
 
 import pytest
 
-from harness import kmemshim, record, report, run, shim_env, unwrapped
+from harness import kmemshim, ok, record, report, run, shim_env, unwrapped
 
 COMPILERS = ["gcc", "clang"]
 
 
 def sh(*words, cwd=None):
-    done = run(words, cwd=cwd)
-    assert done.returncode == 0, done.stderr
+    done = ok(run(words, cwd=cwd))
     return done
 
 
@@ -120,8 +119,7 @@ def test_a_library_of_a_relative_path_has_names(compiler, way, tmp_path, out):
     if way.startswith("dlopen"):
         host = build(tmp_path, HOST, "-O1", compiler=compiler, name="host")
         words = [host, "./libplugin.so"] + (["/"] if "chdir" in way else [])
-        done = run(words, shim_env(out), cwd=tmp_path)
-        assert done.returncode == 0, done.stderr + done.stdout
+        done = ok(run(words, shim_env(out), cwd=tmp_path))
     else:
         user = build(tmp_path, USER, "-O1", "-L.", "-Wl,--no-as-needed,-lplugin", compiler=compiler, name="user")
         if way.endswith("lib"):

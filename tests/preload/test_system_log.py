@@ -30,8 +30,7 @@ def without_launcher(tmp_path, text, out, group=None):
 
 
 def why(out, **env):
-    done = harness.kmemshim("why", out, env=harness.plain_env(**env))
-    assert done.returncode == 0, done.stderr
+    done = harness.ok(harness.kmemshim("why", out, env=harness.plain_env(**env)))
     document = json.loads(harness.kmemshim("why", "--json", out, env=harness.plain_env(**env)).stdout)
     return harness.unwrapped(done.stdout), document["verdict"]
 

@@ -16,8 +16,7 @@ def test_killed_training_names_the_line(script, epochs, kill, numpy_python, out)
 
     harness.check_expectations(source, out)
     for command in ("why", "report"):
-        done = harness.kmemshim(command, out)
-        assert done.returncode == 0, done.stderr
+        done = harness.ok(harness.kmemshim(command, out))
     assert script in done.stdout
 
 

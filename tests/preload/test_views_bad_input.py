@@ -121,8 +121,7 @@ def test_of_a_program_that_goes_on(tmp_path):
     try:
         assert process.stdout.readline() == "begun\n"
         for words in TEXTS + DATA + [["annotate", "program.py"], ["export", "--format", "openmetrics"]]:
-            done = harness.kmemshim(*words, tmp_path / "out")
-            assert done.returncode == 0, done.stderr
+            done = harness.ok(harness.kmemshim(*words, tmp_path / "out"))
             for document in done.stdout.splitlines() if words[-1] == "ndjson" else [done.stdout] if words in DATA else []:
                 json.loads(document)
     finally:

@@ -32,8 +32,7 @@ def of_function(document, process, name):
 def test_what_workers_copy_by_reading_has_its_line(out, version, kind):
     if not os.access("/proc/self/pagemap", os.R_OK):
         pytest.skip("the kernel has no page map")
-    done = harness.run([interpreter_of(version), PROGRAM, kind], harness.shim_env(out))
-    assert (done.returncode, done.stderr) == (0, "")
+    done = harness.silent(harness.run([interpreter_of(version), PROGRAM, kind], harness.shim_env(out)))
     document = json.loads(harness.kmemshim("sites", out, "--json").stdout)
     workers = [process for process in document["processes"] if process["inherited_bytes"] != 0]
     # In 3.12 these have no count of references: nothing is copied, and a worker that does little else has no capture.

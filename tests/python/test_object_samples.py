@@ -32,8 +32,7 @@ def record(out, python, case, end="kill", options=(), **environment):
                        harness.shim_env(out, PYTHONDONTWRITEBYTECODE="1", **environment))
     assert done.returncode == (-9 if end == "kill" else 0), done.stdout + done.stderr
     assert done.stderr == ""
-    document = harness.kmemshim("sites", out, "--json", *MOST)
-    assert document.returncode == 0, document.stderr
+    document = harness.ok(harness.kmemshim("sites", out, "--json", *MOST))
     return json.loads(done.stdout.splitlines()[-1]), json.loads(document.stdout)
 
 
@@ -175,8 +174,7 @@ def test_what_exit_handlers_release_is_there_before(out, version):
 def test_children_of_one_fork_do_not_draw_the_same(out):
     """8 children make the same objects: their samples differ."""
     python = interpreter_of("system")
-    done = harness.run([python, PROGRAM, "siblings", "exit"], harness.shim_env(out))
-    assert (done.returncode, done.stderr) == (0, "")
+    done = harness.silent(harness.run([python, PROGRAM, "siblings", "exit"], harness.shim_env(out)))
     seen = []
     for capture in sorted(out.glob("*.kmem")):
         document = json.loads(harness.kmemshim("sites", capture, "--json", *MOST).stdout)
