@@ -37,6 +37,8 @@ def test_a_clean_tree(tmp_path, capsys):
 
 @pytest.mark.parametrize("files, said", [
     ({"shim/base/wide.c": "int  wide;\n"}, "shim/base/wide.c: not formatted; run make format"),
+    ({"shim/base/ways.c": "void\nways(int x)\n{\n" + "\tif (x)\n\t\tx--;\n" * 25 + "}\n"},
+     "shim/base/ways.c ways: 26 ways through it, more than 25: take parts out, or give COMPLEX a reason"),
     ({"shim/base/up.c": '#include "capture/file.h"\n'}, "shim/base/up.c: includes capture/file.h; shim/base may include nothing"),
     ({"shim/base/bare.c": '#include "clock.h"\n'}, 'shim/base/bare.c: includes "clock.h": write "folder/clock.h"'),
     ({"shim/base/gone.c": '#include "base/gone.h"\n'}, "shim/base/gone.c: includes base/gone.h, which is not in shim/"),

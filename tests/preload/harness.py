@@ -188,25 +188,21 @@ def report(command, capture, *options):
 
 
 def compile_c(source, program, *flags, compiler="gcc"):
-    done = run([compiler, "-std=gnu11", "-D_GNU_SOURCE", "-g", "-O1", "-Wall", "-pthread", *flags, source, "-o", program])
-    assert done.returncode == 0, done.stderr
+    ok(run([compiler, "-std=gnu11", "-D_GNU_SOURCE", "-g", "-O1", "-Wall", "-pthread", *flags, source, "-o", program]))
     return program
 
 
 def compile_cc(folder, name, *flags):
     """NAME.cc of this folder as a program NAME_cc."""
     program = folder / f"{name}_cc"
-    done = run(["g++", "-std=gnu++17", "-g", "-O1", *flags, HERE / f"{name}.cc", "-o", program])
-    assert done.returncode == 0, done.stderr
+    ok(run(["g++", "-std=gnu++17", "-g", "-O1", *flags, HERE / f"{name}.cc", "-o", program]))
     return program
 
 
 @functools.lru_cache
 def venv(name):
     """The Python of a virtual environment of tools/venv, made if it is not there."""
-    done = run([ROOT / "tools" / "venv", name], plain_env(BUILD=BUILD), timeout=1500)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return ok(run([ROOT / "tools" / "venv", name], plain_env(BUILD=BUILD), timeout=1500)).stdout.strip()
 
 
 def find_python(*modules):
