@@ -78,7 +78,7 @@ def packages(tmp_path):
 def library(folder, name, text, *flags):
     folder.mkdir(exist_ok=True)
     (folder / "source.c").write_text(text)
-    done = harness.ok(harness.run(["gcc", "-shared", "-fPIC", folder / "source.c", "-o", folder / name, *flags]))
+    harness.ok(harness.run(["gcc", "-shared", "-fPIC", folder / "source.c", "-o", folder / name, *flags]))
     return folder / name
 
 

@@ -29,14 +29,14 @@ def toolkit(*names):
 def wheel():
     """The folder of the runtime of one version: include and lib."""
     def made(version):
-        done = harness.ok(harness.run([harness.ROOT / "tools" / "venv", f"cuda{version}"], harness.plain_env(BUILD=harness.BUILD), timeout=600))
+        harness.ok(harness.run([harness.ROOT / "tools" / "venv", f"cuda{version}"], harness.plain_env(BUILD=harness.BUILD), timeout=600))
         return next((harness.BUILD / f"venv-cuda{version}").glob("lib/python3*/site-packages/nvidia/*/include")).parent
 
     return made
 
 
 def check_prototypes(include):
-    done = harness.ok(harness.run(["g++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-isystem", include, HERE / "abi_check.cc"]))
+    harness.ok(harness.run(["g++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-isystem", include, HERE / "abi_check.cc"]))
 
 
 def test_prototypes_are_the_toolkits():
@@ -108,7 +108,7 @@ def nvcc(tmp_path_factory):
 
     def build(source, cudart):
         program = folder / f"{source.stem}_{cudart}"
-        done = harness.ok(harness.run([home / "bin" / "nvcc", "-g", "-cudart", cudart, "-o", program, source]))
+        harness.ok(harness.run([home / "bin" / "nvcc", "-g", "-cudart", cudart, "-o", program, source]))
         return program
 
     return build

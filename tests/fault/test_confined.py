@@ -65,7 +65,7 @@ def test_a_program_that_may_not_look_at_the_processors_clock_is_recorded_on(conf
 def test_a_small_child_that_gave_up_its_rights_ended_normally_and_leaves_nothing(small_children, out):
     """Its capture is removed by who forked it."""
     for how in ["nnp"] + ["setuid"] * (os.geteuid() == 0):
-        done = harness.silent(harness.record([small_children, how, "5000"], out / how))
+        harness.silent(harness.record([small_children, how, "5000"], out / how))
 
         assert len(list((out / how).glob("*.kmem"))) == 1, how
 

@@ -144,7 +144,7 @@ def test_a_thread_of_another_constructor_opens_files_while_we_start(out):
     library = harness.compile_c(HERE / "open_early.c", out / "libopenearly.so", "-DLIBRARY", "-shared", "-fPIC")
     program = harness.compile_c(HERE / "open_early.c", out / "open_early", "-Wl,--no-as-needed", library)
     for _ in range(40):
-        done = harness.silent(harness.run([program], harness.shim_env(out / "captures"), preexec_fn=limit(resource.RLIMIT_NOFILE, 5)))
+        harness.silent(harness.run([program], harness.shim_env(out / "captures"), preexec_fn=limit(resource.RLIMIT_NOFILE, 5)))
 
 
 def test_no_descriptor_left_after_the_start(tmp_path, out):

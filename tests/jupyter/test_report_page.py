@@ -38,7 +38,7 @@ def page_path(folder):
     program = folder / "program.py"
     program.write_text(PROGRAM)
     harness.record([sys.executable, program], folder / "out")
-    done = harness.ok(harness.kmemshim("report", "--html", folder / "page.html", folder / "out"))
+    harness.ok(harness.kmemshim("report", "--html", folder / "page.html", folder / "out"))
     return folder / "page.html"
 
 
@@ -282,7 +282,7 @@ def test_texts_of_the_program_stay_texts(browser, folder):
     program = folder / EVIL
     program.write_text("kept = [bytearray(100000) for _ in range(50)] # <i id=evil>\n")
     harness.record([sys.executable, program], folder / "evil")
-    done = harness.ok(harness.kmemshim("report", "--html", folder / "evil.html", folder / "evil"))
+    harness.ok(harness.kmemshim("report", "--html", folder / "evil.html", folder / "evil"))
     page = browser.new_page()
     page.goto(f"file://{folder / 'evil.html'}")
     for tab in ("lines", "source", "processes"):

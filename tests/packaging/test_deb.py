@@ -29,7 +29,7 @@ def packages():
 def root(tmp_path_factory):
     root = tmp_path_factory.mktemp("root")
     for package in packages():
-        done = harness.ok(harness.run(["dpkg-deb", "--extract", package, root]))
+        harness.ok(harness.run(["dpkg-deb", "--extract", package, root]))
     return root
 
 
@@ -127,6 +127,6 @@ def test_two_builds_have_the_same_bytes():
     def digests():
         return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in DIST.glob("*.deb")}
     before = digests()
-    done = harness.ok(harness.run(["make", "-C", harness.ROOT, f"BUILD={harness.BUILD}", "deb"],
-                                  harness.plain_env(TZ="Asia/Tokyo", LC_ALL="C"), umask=0o027))
+    harness.ok(harness.run(["make", "-C", harness.ROOT, f"BUILD={harness.BUILD}", "deb"],
+                           harness.plain_env(TZ="Asia/Tokyo", LC_ALL="C"), umask=0o027))
     assert digests() == before and len(before) >= len(NAMES)

@@ -35,7 +35,7 @@ class Place:
 
     def __init__(self, folder):
         self.folder = folder
-        done = harness.ok(harness.run([PYTHON, "-m", "venv", folder]))
+        harness.ok(harness.run([PYTHON, "-m", "venv", folder]))
         self.command = folder / "bin" / "kmemshim"
         self.python = folder / "bin" / "python"
 
@@ -109,8 +109,8 @@ def test_two_wheels_have_the_same_bytes():
     wheel = the_wheel()
     before = wheel.read_bytes()
     (harness.BUILD / "wheel" / "kmemshim").unlink()
-    done = harness.ok(harness.run(["make", "-C", harness.ROOT, f"BUILD={harness.BUILD}", "wheel"],
-                                  harness.plain_env(TZ="Asia/Tokyo"), umask=0o027))
+    harness.ok(harness.run(["make", "-C", harness.ROOT, f"BUILD={harness.BUILD}", "wheel"],
+                           harness.plain_env(TZ="Asia/Tokyo"), umask=0o027))
     assert wheel.read_bytes() == before
 
 
@@ -142,7 +142,7 @@ def test_the_library_for_an_older_glibc(place, tmp_path):
     """Here too it records; test_fresh_debian.py has a glibc that needs it."""
     (tmp_path / "train.py").write_text(KEEP)
     environment = place.environment(LD_PRELOAD=place.package() / "native/lib/older-glibc/libkmemshim.so", KMEMSHIM_OUT=tmp_path / "out")
-    done = harness.silent(place.run("python", "train.py", environment=environment, cwd=tmp_path))
+    harness.silent(place.run("python", "train.py", environment=environment, cwd=tmp_path))
     done = place.run("kmemshim", "peak", tmp_path / "out")
     assert "train.py:2" in done.stdout, done.stderr
 

@@ -14,8 +14,8 @@ MIB = 1 << 20
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     path = tmp_path_factory.mktemp("accounting") / "accounting"
-    done = harness.ok(harness.run(["g++", "-std=gnu++17", "-g", "-O1", "-fno-builtin", "-w", "-pthread", harness.HERE / "accounting.cc",
-                                   "-o", path, "-ldl"]))
+    harness.ok(harness.run(["g++", "-std=gnu++17", "-g", "-O1", "-fno-builtin", "-w", "-pthread", harness.HERE / "accounting.cc",
+                            "-o", path, "-ldl"]))
     return path
 
 
@@ -23,7 +23,7 @@ def program(tmp_path_factory):
 def document(program, tmp_path_factory):
     """All of the first table in one process."""
     out = tmp_path_factory.mktemp("capture")
-    done = harness.silent(harness.record([program], out))
+    harness.silent(harness.record([program], out))
     document = harness.report("sites", out, "--top", "1000000")
     assert document["losses"]["lost_unknown_frees"] == document["losses"]["lost_missed_frees"] == 0
     return document
@@ -59,7 +59,7 @@ def test_an_alignment_that_is_none_is_no_refusal(document):
 
 @pytest.mark.parametrize("name, a, b, c", PEAKS, ids=[row[0] for row in PEAKS])
 def test_what_made_the_peak(name, a, b, c, program, out):
-    done = harness.silent(harness.run([program, name], harness.shim_env(out, KMEMSHIM_EXACT_PEAK=1)))
+    harness.silent(harness.run([program, name], harness.shim_env(out, KMEMSHIM_EXACT_PEAK=1)))
     sites = harness.report("peak", out, "--top", "1000000")["sites"]
 
     peaks = [sum(site["peak_bytes"] for site in those_below(sites, function)) for function in "abc"]

@@ -85,7 +85,7 @@ def jupyter():
 @pytest.mark.framework
 def test_a_real_kernel_names_its_cells(jupyter, out, tmp_path):
     (tmp_path / "notebook.py").write_text(NOTEBOOK)
-    done = ok(record([jupyter, tmp_path / "notebook.py"], out, cwd=tmp_path))
+    ok(record([jupyter, tmp_path / "notebook.py"], out, cwd=tmp_path))
     lines = {(line["where"]["file"], line["where"]["line"], line["where"]["source"]): line["peak_bytes"]
              for line in report("peak", out, "--domain", "heap")["lines"] if line["where"] and "relation" not in line["where"]}
     assert lines["cell In[1]", 3, "keep.append(bytearray(size))"] >= 20 * 1000003  # two kernels

@@ -39,7 +39,7 @@ def test_twenty_thousand_functions_and_none_misnamed(version, threads, out):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_functions_of_several_interpreters(version, out):
-    done = silent(record([interpreter_of(version), HERE / "exec_interpreters.py", 4000, 3], out))
+    silent(record([interpreter_of(version), HERE / "exec_interpreters.py", 4000, 3], out))
     check_functions(out, 4000)
 
 

@@ -52,7 +52,7 @@ def check_ledger_site_by_site(wanted, document, figures):
 def test_single_threaded_program_is_exact_to_the_byte(attempt, programs, out, tmp_path):
     seed = harness.seeded_random().randrange(1 << 31)
     program, file = ledger_program(programs), tmp_path / "ledger"
-    done = harness.ok(harness.record([program, file, seed, 1, 100000], out))
+    harness.ok(harness.record([program, file, seed, 1, 100000], out))
     wanted, document = read_ledger(program, file), report_of(out)
 
     assert wanted["is_done"] and wanted["sites"]["site_malloc_1"]["allocated_count"] > 1000
@@ -69,7 +69,7 @@ def test_single_threaded_program_is_exact_to_the_byte(attempt, programs, out, tm
 def test_threads_that_free_each_others_blocks_are_exact(threads, programs, out, tmp_path):
     seed = harness.seeded_random().randrange(1 << 31)
     program, file = ledger_program(programs), tmp_path / "ledger"
-    done = harness.ok(harness.record([program, file, seed, threads, 200000 // threads], out))
+    harness.ok(harness.record([program, file, seed, threads, 200000 // threads], out))
     wanted, document = read_ledger(program, file), report_of(out)
 
     assert wanted["is_done"]
@@ -80,7 +80,7 @@ def test_threads_that_free_each_others_blocks_are_exact(threads, programs, out, 
 def test_threads_say_how_far_the_peak_may_be_off(exact, programs, out, tmp_path):
     program, file = ledger_program(programs), tmp_path / "ledger"
     environment = harness.shim_env(out, **({"KMEMSHIM_EXACT_PEAK": 1} if exact else {}))
-    done = harness.ok(harness.run([program, file, 7, 8, 5000], environment))
+    harness.ok(harness.run([program, file, 7, 8, 5000], environment))
     document = report_of(out)
     page = harness.kmemshim("report", out)
 

@@ -21,7 +21,7 @@ def ctest(tmp_path):
                             f"-DKMEMSHIM_INCLUDE={harness.ROOT / 'include'}", *definitions])
         if made.returncode != 0:
             return made
-        built = harness.ok(harness.run(["cmake", "--build", build]))
+        harness.ok(harness.run(["cmake", "--build", build]))
         done = harness.run(["ctest", "--test-dir", build, "--output-on-failure"])
         done.configured = made.stdout
         return done

@@ -29,8 +29,8 @@ def built(folder, compiler, *flags):
     """foreign.c in C or C++; flags may name libraries."""
     program = folder / f"foreign{abs(hash((compiler, flags)))}"
     language = ["-x", "c++", "-std=c++17"] if compiler == "g++" else ["-std=gnu11"]
-    done = harness.ok(harness.run([compiler, *language, "-D_GNU_SOURCE", "-g", "-O1", "-Wall", "-fno-builtin", "-pthread",
-                                   harness.HERE / "foreign.c", "-x", "none", "-o", program, *flags]))
+    harness.ok(harness.run([compiler, *language, "-D_GNU_SOURCE", "-g", "-O1", "-Wall", "-fno-builtin", "-pthread",
+                            harness.HERE / "foreign.c", "-x", "none", "-o", program, *flags]))
     return program
 
 

@@ -45,7 +45,7 @@ def test_the_offsets_are_those_of_the_header(tmp_path):
     checks.append('_Static_assert(sizeof(struct kmem_code) == 40 && sizeof(struct kmem_module) == 112, "texts behind");')
     source = tmp_path / "page.c"
     source.write_text("#include <stddef.h>\n#include <kmem_format.h>\n" + "\n".join(checks) + "\nint main(void) { return 0; }\n")
-    done = ok(run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-mcx16", "-fsyntax-only", f"-I{ROOT / 'include'}", source]))
+    ok(run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-mcx16", "-fsyntax-only", f"-I{ROOT / 'include'}", source]))
 
 
 def test_the_reader_finds_the_totals_of_a_killed_program(tmp_path):

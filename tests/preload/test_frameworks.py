@@ -27,7 +27,7 @@ def test_killed_training_names_the_line(framework, script, epochs, kill, out):
 def test_a_list_of_tensors_is_named_by_their_type(out, tmp_path):
     program = tmp_path / "tensors.py"
     program.write_text("import os, torch\nkept = []\nfor i in range(3000):\n    kept.append(torch.ones(4))\nos._exit(0)\n")
-    done = harness.ok(harness.run([harness.venv("torch"), program], harness.shim_env(out, KMEMSHIM_PYTHON_OBJECTS="1", KMEMSHIM_VERIFY="0")))
+    harness.ok(harness.run([harness.venv("torch"), program], harness.shim_env(out, KMEMSHIM_PYTHON_OBJECTS="1", KMEMSHIM_VERIFY="0")))
     lines = json.loads(harness.kmemshim("sites", out, "--json", "--top", "1000000").stdout)["lines"]
     kinds = {kind["name"]: kind["count"] for row in lines if harness.place(row) == "tensors.py:4" for kind in row["types"]}
     assert 2900 <= kinds.get("torch.Tensor", 0) <= 3100, kinds
@@ -92,7 +92,7 @@ def test_worker_pools_carry_a_line_of_the_script(framework, out, tmp_path):
     """OpenMP's, TensorFlow's and XLA's threads have no Python frames; all they allocate is told by the script's line."""
     program = tmp_path / "pools.py"
     program.write_text(POOLS[framework] + "import os\nos._exit(0)\n")
-    watched = harness.ok(harness.run([harness.venv(framework), program], harness.shim_env(out, OMP_NUM_THREADS=4)))
+    harness.ok(harness.run([harness.venv(framework), program], harness.shim_env(out, OMP_NUM_THREADS=4)))
 
     with_line = without = 0
     lines = set()

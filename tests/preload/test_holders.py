@@ -41,7 +41,7 @@ def without_growth(text):
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     path = tmp_path_factory.mktemp("library") / "library.so"
-    done = harness.ok(run(["gcc", "-g", "-O1", "-fPIC", "-shared", FOLDER / "library.c", "-o", path]))
+    harness.ok(run(["gcc", "-g", "-O1", "-fPIC", "-shared", FOLDER / "library.c", "-o", path]))
     return path
 
 
@@ -90,7 +90,7 @@ def test_a_name_of_the_users_own_comes_before_an_argument_in_a_library(version, 
 
 
 def test_blocks_of_c_by_symbol_and_what_is_lost(tmp_path):
-    done = harness.ok(run(["gcc", "-D_GNU_SOURCE", "-g", "-O1", "-pthread", FOLDER / "native.c", "-o", tmp_path / "native"]))
+    harness.ok(run(["gcc", "-D_GNU_SOURCE", "-g", "-O1", "-pthread", FOLDER / "native.c", "-o", tmp_path / "native"]))
     with Waiting(tmp_path / "native", tmp_path / "out") as waiting:
         document = holders(waiting.pid)
         assert waiting.answers()

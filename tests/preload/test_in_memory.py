@@ -133,7 +133,7 @@ def test_the_part_that_was_touched_counts(programs, out):
 @pytest.mark.parametrize("kind", ["empty", "sparse"])
 def test_freed_memory_that_is_not_given_back_is_told(kind, programs, out):
     """It ended well, and held 200 MiB of which next to nothing was live."""
-    done = harness.ok(harness.run([harness.KMEMSHIM, "run", "-o", out, "--", programs("in_memory.c"), kind, 200]))
+    harness.ok(harness.run([harness.KMEMSHIM, "run", "-o", out, "--", programs("in_memory.c"), kind, 200]))
     document = harness.report("report", out)
     verdict, pages = document["verdict"], document["processes"][0]["resident"]["heap_pages"]
     assert verdict["memory"]["freed_resident_bytes"] > 150 << 20, verdict

@@ -38,7 +38,7 @@ def classes_of(source, out):
 
 
 def check(scene, source, argv, out):
-    done = harness.ok(harness.record([*argv, scene], out))
+    harness.ok(harness.record([*argv, scene], out))
     classes = classes_of(source, out)
     assert ("leak" in classes) == scene.startswith("leak"), {name: site["leak"] for name, site in classes.items()}
 
@@ -109,7 +109,7 @@ def test_large():
 def test_the_last_large_test_hides_no_leak(out, tmp_path):
     suite = tmp_path / "test_suite.py"
     suite.write_text(SUITE)
-    done = harness.ok(harness.record(["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", suite], out))
+    harness.ok(harness.record(["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", suite], out))
     lines = harness.report("leaks", out, "--top", "100")["lines"]
     assert [line["leak"]["class"] for line in lines if harness.place(line) == "test_suite.py:7" and line["domain"] == "heap"] == ["leak"], harness.summary(lines)
 

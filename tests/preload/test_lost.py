@@ -130,7 +130,7 @@ class Waiting:
 
 def build(folder, source, *flags):
     compiler, standard = COMPILERS[source]
-    done = harness.ok(run([compiler, *standard, "-D_GNU_SOURCE", "-g", "-O1", "-pthread", *flags, HERE / source, "-o", folder / "program"]))
+    harness.ok(run([compiler, *standard, "-D_GNU_SOURCE", "-g", "-O1", "-pthread", *flags, HERE / source, "-o", folder / "program"]))
     return folder / "program"
 
 

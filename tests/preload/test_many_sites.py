@@ -32,7 +32,7 @@ def capture(tmp_path_factory):
             text += [f"def f{part}():"] + [f"    kept.append(bytearray({600 + (i * 37 + part) % 3000}))" for i in range(LINES // MODULES // 10)]
         (folder / f"made{number:03}.py").write_text("\n".join(text + [f"f{part}()" for part in range(10)]) + "\n")
     (folder / "main.py").write_text(MAIN)
-    done = harness.ok(harness.record([PYTHON, folder / "main.py"], folder / "out", cwd=folder))
+    harness.ok(harness.record([PYTHON, folder / "main.py"], folder / "out", cwd=folder))
     return folder / "out"
 
 
@@ -59,7 +59,7 @@ def test_reports_take_less_than_512_mib(words, capture, tmp_path):
 
 
 def test_the_page_has_every_byte(capture, tmp_path):
-    done = harness.ok(harness.kmemshim("report", "--html", tmp_path / "page.html", capture))
+    harness.ok(harness.kmemshim("report", "--html", tmp_path / "page.html", capture))
     data = json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', (tmp_path / "page.html").read_text(), re.DOTALL)[1])
     totals = harness.report("peak", capture, "--top", "1")["totals"]
     for number, row in enumerate(data["domains"]):

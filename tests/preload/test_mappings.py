@@ -130,7 +130,7 @@ os.wait()
 
 
 def test_what_a_child_has_from_its_parent_is_apart(out):
-    done = harness.ok(harness.record(["/usr/bin/python3", "-c", FORKS], out))
+    harness.ok(harness.record(["/usr/bin/python3", "-c", FORKS], out))
     parent, child = resident_of(out)["parts"], resident_of(out, 1)["parts"]
 
     assert parent["inherited"] == 0 and parent["heap"] >= 20 << 20

@@ -118,7 +118,7 @@ def test_whoever_brings_it(compiler, flags, build, out):
 def test_a_library_chooses_its_new_when_it_is_loaded(build, tmp_path, out):
     """The address of such a symbol is that of code that tells which function to call."""
     library = tmp_path / "libchosen_new.so"
-    done = harness.ok(harness.run(["g++", "-O1", "-g", "-shared", "-fPIC", harness.HERE / "chosen_new.cc", "-o", library]))
+    harness.ok(harness.run(["g++", "-O1", "-g", "-shared", "-fPIC", harness.HERE / "chosen_new.cc", "-o", library]))
     document, notes = same_with_us([build("g++", library, f"-Wl,-rpath,{tmp_path}"), "serves"], out)
 
     assert sum(site["live_count"] for site in document["sites"] if "keep_plain" in [frame["function"] for frame in site["frames"]]) == BLOCKS

@@ -84,7 +84,7 @@ for part in range(20):
         space[f"f{i}"]()
 """)
     harness.record([PYTHON, tmp_path / "program.py"], tmp_path / "out")
-    done = harness.ok(harness.kmemshim("report", "--html", tmp_path / "page.html", tmp_path / "out"))
+    harness.ok(harness.kmemshim("report", "--html", tmp_path / "page.html", tmp_path / "out"))
     data, _ = data_of((tmp_path / "page.html").read_text())
     heap = next(number for number, domain in enumerate(data["domains"]) if domain[0] == "heap")
     held = sum(site[1] for site in data["sites"] if site[0] == heap)
@@ -154,7 +154,7 @@ def test_a_link_stays_one_and_what_it_leads_to_is_written(capture, tmp_path):
     """As /dev/stdout is one, which root may replace for all programs of the machine."""
     (tmp_path / "there" / "page.html").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path / "there" / "page.html")
-    done = harness.ok(harness.kmemshim("report", "--html", tmp_path / "link", "--force", capture))
+    harness.ok(harness.kmemshim("report", "--html", tmp_path / "link", "--force", capture))
     assert (tmp_path / "link").is_symlink() and len((tmp_path / "there" / "page.html").read_text()) > 100000
 
 

@@ -73,7 +73,7 @@ def test_a_program_that_dies_in_a_phase_keeps_the_peak_of_its_life(end, tmp_path
 
 def test_a_phase_that_is_higher_than_all_before_is_the_peak_of_the_process(tmp_path):
     more = "def most():\n    return bytearray(200 << 20)\nmost()\nkmemshim.phase()\nlower()\n"
-    done = ok(run(["/usr/bin/python3", start(tmp_path, more)], shim_env(tmp_path / "out")))
+    ok(run(["/usr/bin/python3", start(tmp_path, more)], shim_env(tmp_path / "out")))
     assert lines_of(report("peak", tmp_path / "out"), "peak_bytes") == {"most": 200, "kept": 10}
     assert lines_of(report("peak", tmp_path / "out", "--phase"), "peak_bytes") == {"lower": 40, "kept": 10}
 
@@ -101,7 +101,7 @@ if pid == 0:
     os._exit(0 if (40 << 20) < inside["heap"].peak_bytes < (44 << 20) else 1)
 sys.exit(os.waitpid(pid, 0)[1])
 """
-    done = ok(run(["/usr/bin/python3", start(tmp_path, more)], shim_env(tmp_path / "out")))
+    ok(run(["/usr/bin/python3", start(tmp_path, more)], shim_env(tmp_path / "out")))
 
 
 def test_without_the_recorder_there_are_no_phases(tmp_path):
@@ -135,7 +135,7 @@ int main(void)
 }
 """)
     program = tmp_path / "phases"
-    done = ok(run([*compiler, "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", source, "-o", program]))
+    ok(run([*compiler, "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", source, "-o", program]))
     assert run([program]).stdout == "not recorded\n"
     done = record([program], tmp_path / "out")
     assert done.stdout == "64 5 1\n2 2\n"

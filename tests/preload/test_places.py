@@ -152,7 +152,7 @@ import app.alone, app.models, app.models.util, app.views.util
 kept = [app.alone.make(3000001), app.models.make(3000002), app.models.util.make(3000003), app.views.util.make(3000004)]
 os._exit(0)
 """)
-    done = ok(run(["/usr/bin/python3", tmp_path / "run.py"], shim_env(out), cwd=tmp_path))
+    ok(run(["/usr/bin/python3", tmp_path / "run.py"], shim_env(out), cwd=tmp_path))
     text = kmemshim("peak", out).stdout
     places = [line.split()[-2] for line in text.splitlines() if line.endswith(" make")]
     assert sorted(places[:4]) == ["alone.py:2", "models/__init__.py:2", "models/util.py:2", "views/util.py:2"], text

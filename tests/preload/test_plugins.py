@@ -103,7 +103,7 @@ def test_what_a_librarys_constructor_keeps_is_its_own(tmp_path, out):
     program = harness.compile_c(tmp_path / "main.c", tmp_path / "main")
 
     for close in ([], ["close"]):
-        done = harness.silent(harness.record([program, library, *close], out / str(len(close))))
+        harness.silent(harness.record([program, library, *close], out / str(len(close))))
         sites = [site for site in harness.report("sites", out / str(len(close)), "--domain", "heap", "--top", "1000")["sites"]
                  if any(frame["function"] == "at_load" for frame in site["frames"])]
         assert [site["allocated_bytes"] for site in sites] == [64 << 20]

@@ -183,7 +183,7 @@ def test_a_small_image_that_nobody_records_after_leaves_nothing(programs, tmp_pa
     if harness.run(["gcc", "-static", "-o", program, source]).returncode != 0:
         pytest.skip("no static C library")
     script = f"for i in 1 2 3; do ( x=$i$x; exec {program} ); done; sh -c 'exec {program}'; env -i {program}; :"
-    done = harness.silent(harness.record(["sh", "-c", script], out))
+    harness.silent(harness.record(["sh", "-c", script], out))
 
     assert len(os.listdir(out)) == 1, os.listdir(out)  # the first shell's
 
@@ -342,7 +342,7 @@ def test_check_tells_of_a_child_that_was_killed(out, tmp_path):
     """The kernel did not count it: a note. Counted for lack of memory, it is no good end: tests/unit/analyzer/model/test_family.c."""
     program = tmp_path / "program.py"
     program.write_text(WORKER_IS_KILLED)
-    done = harness.ok(harness.kmemshim("run", "-o", out, "--", harness.find_python("signal"), program))
+    harness.ok(harness.kmemshim("run", "-o", out, "--", harness.find_python("signal"), program))
     base = tmp_path / "base.json"
     assert harness.kmemshim("baseline", out, "-o", base).returncode == 0
     check = harness.ok(harness.kmemshim("check", out, "--baseline", base, "--format", f"text,junit={tmp_path / 'junit.xml'}"))
@@ -398,7 +398,7 @@ if __name__ == "__main__":
     for worker in workers:
         worker.join()
 """)
-    done = harness.silent(harness.record(["/usr/bin/python3", script], tmp_path / "out"))
+    harness.silent(harness.record(["/usr/bin/python3", script], tmp_path / "out"))
 
     document = harness.report("peak", tmp_path / "out")
     page = harness.kmemshim("report", tmp_path / "out").stdout
@@ -454,7 +454,7 @@ if __name__ == "__main__":
         worker.start()
         worker.join()
 """)
-    done = harness.silent(harness.record(["/usr/bin/python3", tmp_path / "pool.py"], tmp_path / "out"))
+    harness.silent(harness.record(["/usr/bin/python3", tmp_path / "pool.py"], tmp_path / "out"))
     most = max(harness.report("report", tmp_path / "out")["processes"], key=lambda process: process["live_bytes"])
     text = harness.kmemshim("why", tmp_path / "out").stdout.replace("\n", " ")
     assert f"allocated at pool.py:4 make, nearly all of it in pool.py (pid {most['pid']})" in text, text

@@ -177,7 +177,7 @@ def test_a_leak_in_a_c_extension_is_found(tests, tmp_path):
     include = run(["/usr/bin/python3", "-c", "import sysconfig; print(sysconfig.get_paths()['include'])"]).stdout.strip()
     if not os.path.exists(include + "/Python.h"):
         pytest.skip("Python.h is missing: tools/install-deps")
-    built = ok(run(["gcc", "-O1", "-g", "-shared", "-fPIC", f"-I{include}", tmp_path / "leaky.c", "-o", tmp_path / "leaky.so"]))
+    ok(run(["gcc", "-O1", "-g", "-shared", "-fPIC", f"-I{include}", tmp_path / "leaky.c", "-o", tmp_path / "leaky.so"]))
     folder = tests("""
 import leaky
 @pytest.mark.limit_leaks("1 MB")

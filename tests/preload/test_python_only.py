@@ -36,7 +36,7 @@ def sites_of(programs, tmp_path, out):
     library = programs("python_only.c", "-shared", "-fPIC")
 
     def measure(release, count, size, **settings):
-        done = harness.silent(harness.run(["/usr/bin/python3", program, library, release, count, size], harness.shim_env(out, **settings)))
+        harness.silent(harness.run(["/usr/bin/python3", program, library, release, count, size], harness.shim_env(out, **settings)))
         document = harness.report("sites", out, "--domain", "heap", "--native", "--top", "100000")
         sites = [site for site in document["sites"] if any(frame["line"] == LINE and frame["function"] == "ask"
                                                             for frame in site["frames"])]
@@ -100,7 +100,7 @@ def test_a_line_with_thousands_of_ways_keeps_the_first(settings, programs, tmp_p
     program = tmp_path / "many.py"
     program.write_text(MANY)
     library = programs("python_only.c", "-shared", "-fPIC")
-    done = harness.silent(harness.run(["/usr/bin/python3", program, library], harness.shim_env(out, **settings)))
+    harness.silent(harness.run(["/usr/bin/python3", program, library], harness.shim_env(out, **settings)))
     document = harness.report("sites", out, "--domain", "heap", "--native", "--top", "100000")
     sites = [site for site in document["sites"] if any(frame["function"] == "ask" for frame in site["frames"])]
     whole = [site for site in sites if any(frame["function"] == "numbered_way" for frame in site["frames"])]

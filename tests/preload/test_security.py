@@ -438,7 +438,7 @@ def test_a_link_that_waits_beside_a_file_is_not_followed(planted, out, nobodys):
     page.write_text("old")
     nobodys(page)
     subprocess.run([sys.executable, "-c", WATCH, folder, own], check=True)
-    done = harness.ok(harness.kmemshim("report", "--html", page, "--force", out))
+    harness.ok(harness.kmemshim("report", "--html", page, "--force", out))
 
     assert is_untouched(own)
     assert page.read_text().startswith("<!DOCTYPE html>") and not page.is_symlink()
@@ -451,7 +451,7 @@ def test_a_link_that_another_user_put_in_the_place_of_a_file_is_replaced(words, 
     page = folder / "page"
     page.symlink_to(own)
     nobodys(page)
-    done = harness.ok(harness.kmemshim(*words, page, "--force", out))
+    harness.ok(harness.kmemshim(*words, page, "--force", out))
 
     assert is_untouched(own) and not page.is_symlink() and page.stat().st_size > 100
 

@@ -121,7 +121,7 @@ def test_redis_leaves_the_fast_way_seldom(tmp_path, out):
                               executable=shutil.which(REDIS_PROGRAM), env=harness.shim_env(out), stdout=subprocess.DEVNULL)
 
     def turn():
-        done = harness.ok(harness.run(["redis-benchmark", "-q", "-s", socket, "-n", 4000, "-r", 1000, "-t", "set,get,lpush,lpop,sadd,hset,zadd"]))
+        harness.ok(harness.run(["redis-benchmark", "-q", "-s", socket, "-n", 4000, "-r", 1000, "-t", "set,get,lpush,lpop,sadd,hset,zadd"]))
 
     try:
         harness.wait_for(lambda: harness.run(["redis-cli", "-s", socket, "ping"]).stdout == "PONG\n")
@@ -188,7 +188,7 @@ def test_counts_survive_a_kill(program, out):
 
 
 def test_a_child_begins_at_0(program, out):
-    done = harness.ok(harness.record([program, "stacks", 300, "fork"], out))
+    harness.ok(harness.record([program, "stacks", 300, "fork"], out))
     parent, child = (process["recording"] for process in harness.report("report", out)["processes"])
     assert 300 <= parent["new_stacks"] < 330 and 300 <= child["new_stacks"] < 330, (parent, child)
     whole = recording(out)
@@ -231,6 +231,6 @@ def test_behind_very_many_libraries_an_operator_new_is_searched_once(tmp_path, o
     for number in range(1, count):
         shutil.copyfile(first, tmp_path / f"{number}.so")
     harness.compile_c(tmp_path / "own_new.c", tmp_path / f"{count}.so", "-shared", "-fPIC", "-fno-builtin")
-    done = harness.ok(harness.record([program, "libraries", count + 1, 1, tmp_path], out))
+    harness.ok(harness.record([program, "libraries", count + 1, 1, tmp_path], out))
     found = recording(out)
     assert (found["new_searches"], found["new_pages"]) == (1, 1), found

@@ -53,7 +53,7 @@ def marks(document):
 def python(text, tmp_path, **settings):
     program = tmp_path / "train.py"
     program.write_text(text)
-    done = ok(run(["/usr/bin/python3", program], shim_env(tmp_path / "out", **settings)))
+    ok(run(["/usr/bin/python3", program], shim_env(tmp_path / "out", **settings)))
     return report("report", tmp_path / "out")
 
 
@@ -291,7 +291,7 @@ def test_a_program_in_c_says_where_it_is(compiler, tmp_path):
     source.write_text('#include "kmemshim.h"\nint main(void) { kmemshim_step(); kmemshim_mark("a"); '
                       'kmemshim_snapshot("b"); return 0; }\n')
     program = tmp_path / "says"
-    done = ok(run([*compiler, "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", source, "-o", program]))
+    ok(run([*compiler, "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", source, "-o", program]))
     assert run([program]).returncode == 0
     record([program], tmp_path / "out")
     document = report("report", tmp_path / "out")

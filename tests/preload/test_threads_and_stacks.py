@@ -51,7 +51,7 @@ def test_exceptions_of_late_libraries_are_thrown_by_the_runtime_that_the_program
     source = tmp_path / "thrower.cc"
     source.write_text('extern "C" int thrower() { try { throw 1; } catch (int number) { return number; } }\n')
     library = tmp_path / "thrower.so"
-    compiled = harness.ok(harness.run(["g++", "-shared", "-fPIC", "-o", library, source]))
+    harness.ok(harness.run(["g++", "-shared", "-fPIC", "-o", library, source]))
     python = harness.find_python("ctypes")
 
     done = harness.run([python, "-c", f"import ctypes; print(ctypes.CDLL('{library}').thrower())"],
@@ -118,7 +118,7 @@ def test_threads_that_jump_are_interrupted_cancelled_or_wait_for_the_loader(case
 
 def test_threads_that_never_allocate_keep_no_slot(programs, out):
     """libc frees what it made for a thread after the thread's last destructor; slots that these took would never come back."""
-    done = harness.ok(harness.record([programs("idle_threads.c"), 1000], out))
+    harness.ok(harness.record([programs("idle_threads.c"), 1000], out))
     document = harness.report("sites", out)
 
     # A thread that allocates at the end: 4 KiB for each slot that was ever in use at the same time; 50 threads may end together.
@@ -151,7 +151,7 @@ def test_deep_recursion_of_python(settings, tmp_path, out):
     """Stacks that are longer than what is shown of them are recognised too, and told from each other; the line is right."""
     program = tmp_path / "recursion.py"
     program.write_text(RECURSION)
-    done = harness.silent(harness.run(["/usr/bin/python3", program], harness.shim_env(out, **settings)))
+    harness.silent(harness.run(["/usr/bin/python3", program], harness.shim_env(out, **settings)))
     sites = [site for site in harness.report("sites", out, "--top", "100000")["sites"]
              if site["where"] and site["where"]["line"] == 7]
 

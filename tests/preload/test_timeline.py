@@ -113,4 +113,4 @@ def test_a_capture_of_format_9_is_read(tmp_path):
     for command in (["report"], ["peak"], ["leaks"], ["why"], ["tree"]):
         done = run([BUILD / "kmemshim", *command, old])
         assert done.returncode == 0, done
-    page = ok(run([BUILD / "kmemshim", "report", "--html", tmp_path / "page.html", old]))
+    ok(run([BUILD / "kmemshim", "report", "--html", tmp_path / "page.html", old]))

@@ -80,13 +80,13 @@ def early(tmp_path_factory):
 
 @pytest.mark.parametrize("how", ["atexit", "at_quick_exit", "pthread_atfork", "setenv"])
 def test_a_constructor_may_be_the_first_to_allocate_under_a_lock_of_libc(how, early, out):
-    done = harness.silent(harness.run([early], harness.shim_env(out, EARLY=how)))
+    harness.silent(harness.run([early], harness.shim_env(out, EARLY=how)))
 
     assert len(os.listdir(out)) == 1
 
 
 def test_handlers_of_fork_around_ours_are_recorded(early, out):
-    done = harness.silent(harness.run([early], harness.shim_env(out, EARLY="handlers")))
+    harness.silent(harness.run([early], harness.shim_env(out, EARLY="handlers")))
 
     document = harness.report("sites", out)
     assert [process["state"] for process in document["processes"]] == ["exited", "exited"]

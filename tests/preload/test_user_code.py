@@ -134,7 +134,7 @@ def test_what_happens_inside_an_import_is_cut_at_the_module(settings, ways, tmp_
     folder.mkdir(parents=True)
     (folder / "deep.py").write_text(DEEP)
     (tmp_path / "mine.py").write_text(MINE)
-    done = ok(run(["/usr/bin/python3", tmp_path / "mine.py"], shim_env(out, PYTHONPATH=folder, **settings)))
+    ok(run(["/usr/bin/python3", tmp_path / "mine.py"], shim_env(out, PYTHONPATH=folder, **settings)))
 
     def inside(site):
         return [frame["function"] for frame in site["frames"] if frame["kind"] == "python" and os.path.basename(frame["file"]) != "mine.py"
@@ -165,7 +165,7 @@ def test_a_script_that_the_parent_wrote_is_shown(tmp_path, out):
     script = tmp_path / "made.py"
     (tmp_path / "make.py").write_text(f"import subprocess, sys\nopen({str(script)!r}, 'w').write('kept = bytearray(3000017)  # made\\n')\n"
                                       f"subprocess.run([sys.executable, {str(script)!r}], check=True)\n")
-    done = ok(run(["/usr/bin/python3", tmp_path / "make.py"], shim_env(out)))
+    ok(run(["/usr/bin/python3", tmp_path / "make.py"], shim_env(out)))
     text = kmemshim("peak", out).stdout
     assert "line kept = bytearray(3000017)  # made\n" in text and "changed since" not in text
 

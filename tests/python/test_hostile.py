@@ -23,7 +23,7 @@ def test_hostile_code_objects(name, tmp_path):
     seed = os.environ.get("SEED") or str(random.SystemRandom().randrange(1 << 32))
     print("SEED=" + seed)
     capture = str(tmp_path / "capture")
-    done = silent(interpreter.run(os.path.join(HERE, "hostile.py"), seed, LD_PRELOAD=SHIM, KMEMSHIM_OUT=capture))
+    silent(interpreter.run(os.path.join(HERE, "hostile.py"), seed, LD_PRELOAD=SHIM, KMEMSHIM_OUT=capture))
 
     document = report(capture)
     validate(document)
@@ -58,7 +58,7 @@ def test_hostile_names_of_types(name, tmp_path):
     """What has no short printable name has none; the objects are counted all the same."""
     interpreter = interpreters.get(name)
     capture = str(tmp_path / "capture")
-    done = silent(interpreter.run("-c", TYPES, LD_PRELOAD=SHIM, KMEMSHIM_OUT=capture, KMEMSHIM_PYTHON_OBJECTS="1"))
+    silent(interpreter.run("-c", TYPES, LD_PRELOAD=SHIM, KMEMSHIM_OUT=capture, KMEMSHIM_PYTHON_OBJECTS="1"))
     document = report(capture)
     found = {kind["name"] for row in document["lines"] for kind in row["types"]}
     assert found & {"shapes.plain", "plain", "\u6f22" * 31, "shapes." + "\u202ebackwards"}, found
@@ -131,6 +131,6 @@ def test_other_pythons_have_native_stacks_and_one_line_says_so(name, who, tmp_pa
 def test_a_build_with_traced_references_is_refused(tmp_path):
     interpreter = interpreters.get("3.11-trace-refs")
     capture = str(tmp_path / "capture")
-    done = silent(interpreter.run("-c", "kept = bytearray(1 << 20)", LD_PRELOAD=SHIM, KMEMSHIM_OUT=capture))
+    silent(interpreter.run("-c", "kept = bytearray(1 << 20)", LD_PRELOAD=SHIM, KMEMSHIM_OUT=capture))
     assert report(capture)["processes"][0]["notes"] == [
         "Python %s: the type of type code is not type; stacks are native only" % interpreter.version]

@@ -174,7 +174,7 @@ def test_what_exit_handlers_release_is_there_before(out, version):
 def test_children_of_one_fork_do_not_draw_the_same(out):
     """8 children make the same objects: their samples differ."""
     python = interpreter_of("system")
-    done = harness.silent(harness.run([python, PROGRAM, "siblings", "exit"], harness.shim_env(out)))
+    harness.silent(harness.run([python, PROGRAM, "siblings", "exit"], harness.shim_env(out)))
     seen = []
     for capture in sorted(out.glob("*.kmem")):
         document = json.loads(harness.kmemshim("sites", capture, "--json", *MOST).stdout)

@@ -134,7 +134,7 @@ os._exit(0)
 @pytest.mark.parametrize("threads", ["run", "ended"])
 def test_without_a_lock_the_allocators_are_left_alone_while_threads_run(out, threads):
     """Others read the interpreter's table at any moment: what was thrown out stays out, and the report says so. Threads that ended read nothing."""
-    done = harness.silent(harness.run([interpreter_of("3.13t"), "-c", THROWN_OUT, threads], harness.shim_env(out)))
+    harness.silent(harness.run([interpreter_of("3.13t"), "-c", THROWN_OUT, threads], harness.shim_env(out)))
     document = harness.report("report", out)
     notes = [note for process in document["processes"] for note in process["notes"]]
     later = sum(row["live_count"] for row in sites(out, 100000)["lines"] if row["where"] and row["where"]["function"] == "later")
@@ -167,7 +167,7 @@ assert block.value
 @pytest.mark.parametrize("version", ["3.8", "3.9", "3.10", "3.11"])  # later ones do not survive it themselves
 def test_a_thread_that_asks_without_the_lock_is_served(out, version):
     """It must not, but native code does, and nothing comes of it."""
-    done = harness.silent(harness.run([interpreter_of(version), "-c", WITHOUT_THE_LOCK], harness.shim_env(out, KMEMSHIM_PYTHON_OBJECTS="1")))
+    harness.silent(harness.run([interpreter_of(version), "-c", WITHOUT_THE_LOCK], harness.shim_env(out, KMEMSHIM_PYTHON_OBJECTS="1")))
 
 
 def test_mimalloc_needs_no_option(out):
@@ -221,7 +221,7 @@ def test_free_lists_move_little_to_another_line(out, tmp_path, version, count):
     """What the first line threw away is used again by others and stays the first one's: so much and no more (docs/limits.md). A real leak is far above."""
     program = tmp_path / "lists.py"
     program.write_text(FREE_LISTS)
-    done = harness.silent(harness.run([interpreter_of(version), program, count], harness.shim_env(out, KMEMSHIM_PYTHON_OBJECTS="1")))
+    harness.silent(harness.run([interpreter_of(version), program, count], harness.shim_env(out, KMEMSHIM_PYTHON_OBJECTS="1")))
     lines = {name: number + 1 for number, text in enumerate(FREE_LISTS.splitlines(), 1)
              for name in ("first", "second", "table") if text.startswith("def " + name)}
     rows = dict.fromkeys(lines.values(), (0, 0))
@@ -268,7 +268,7 @@ def functions_in_module(capture, path):
 @pytest.mark.parametrize("version", ["3.11", "3.13"])
 def test_no_frame_of_ours_is_in_a_stack(out, version):
     """From 3.11 on frames lie in pieces of 16 KiB that the arenas' allocator maps; the first of a thread before it has a frame."""
-    done = harness.silent(harness.run([interpreter_of(version), "-c", STACKS_OF_FRAMES], harness.shim_env(out)))
+    harness.silent(harness.run([interpreter_of(version), "-c", STACKS_OF_FRAMES], harness.shim_env(out)))
     document, (capture,) = harness.report("sites", out, "--top", "100000"), out.iterdir()
     assert sum(row["live_bytes"] for row in document["sites"] if row["domain"] == "mmap") >= 8 * 16384
     # The report leaves frames of ours out, the file does not: around the start of `main`, where code objects die, and none of a hook.
@@ -444,7 +444,7 @@ os._exit(0)
 @pytest.mark.parametrize("version", ["3.13", "3.13t", "3.14t"])
 def test_kinds_while_threads_make_and_drop_objects(out, version):
     """Without a lock they go on while the last look is taken."""
-    done = harness.silent(harness.run([interpreter_of(version), "-c", BUSY], harness.shim_env(out, KMEMSHIM_PYTHON_OBJECTS="1")))
+    harness.silent(harness.run([interpreter_of(version), "-c", BUSY], harness.shim_env(out, KMEMSHIM_PYTHON_OBJECTS="1")))
     found = {}
     for row in sites(out)["lines"]:
         function = (row["where"] or {}).get("function", "").split(".")[0]

@@ -284,7 +284,7 @@ def library_scene(tmp_path_factory):
         if version not in known:
             out = tmp_path_factory.mktemp("library_scene") / "capture"
             environment = harness.shim_env(out, KMEMSHIM_VERIFY="1")  # what is remembered is compared with a walk
-            done = harness.ok(harness.run([path, LIBRARY_SCENE], environment))
+            harness.ok(harness.run([path, LIBRARY_SCENE], environment))
             known[version] = report_of(out)["sites"]
         return known[version]
 
@@ -364,7 +364,7 @@ def items_by_line(out, tmp_path, end, size, version="system"):
     """{(line, relation): texts of that size that are kept} of a program that ends in this way."""
     program = tmp_path / "items.py"
     program.write_text(ITEMS + end)
-    done = harness.silent(harness.run([interpreter_of(version), "-W", "ignore", program], harness.shim_env(out)))
+    harness.silent(harness.run([interpreter_of(version), "-W", "ignore", program], harness.shim_env(out)))
     counts = {}
     for capture in sorted(out.glob("*.kmem")):
         for site in harness.report("sites", capture)["sites"]:
