@@ -13,8 +13,6 @@
 #include "capture/capture_file.h"
 #include "capture_check.h"
 
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
-
 static char folder[64];
 static char path[128]; // of the capture "name" in it
 

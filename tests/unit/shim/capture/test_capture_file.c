@@ -15,8 +15,7 @@
 
 #define KILLS 25
 
-static void
-F1_F2_F3_growth_over_many_chunks_keeps_everything(void **state)
+TEST(F1_F2_F3_growth_over_many_chunks_keeps_everything)
 {
 	enum { SITES = 30000, GENERATIONS = 3000 };
 	static struct kmem_site *sites[SITES + 1];
@@ -63,8 +62,7 @@ F1_F2_F3_growth_over_many_chunks_keeps_everything(void **state)
 }
 
 /* What a program with 200,000 sites held at its exit: more than a growth ahead, less than an eighth of what there is. */
-static void
-what_is_appended_at_one_go_is_mapped_as_a_whole(void **state)
+TEST(what_is_appended_at_one_go_is_mapped_as_a_whole)
 {
 	uint32_t index;
 
@@ -80,8 +78,7 @@ what_is_appended_at_one_go_is_mapped_as_a_whole(void **state)
 }
 
 /* D4: in a folder in memory what is filled in advance is the program's memory that it cannot have. An eighth, and a chunk for each section. */
-static void
-D4_little_of_the_file_is_not_used_yet(void **state)
+TEST(D4_little_of_the_file_is_not_used_yet)
 {
 	struct stat file;
 
@@ -116,8 +113,7 @@ resident_of_files(void)
 }
 
 /* The file has them: what is not looked at is not resident. */
-static void
-F3_records_leave_the_resident_set_and_stay(void **state)
+TEST(F3_records_leave_the_resident_set_and_stay)
 {
 	enum { RECORDS = 8000, WORDS = 256 };
 	uint32_t index[RECORDS];
@@ -141,8 +137,7 @@ F3_records_leave_the_resident_set_and_stay(void **state)
 	}
 }
 
-static void
-records_are_aligned_zeroed_and_apart(void **state)
+TEST(records_are_aligned_zeroed_and_apart)
 {
 	uint64_t random = random_seed();
 	size_t next = 0;
@@ -164,8 +159,7 @@ records_are_aligned_zeroed_and_apart(void **state)
 	assert_int_equal(capture_file_header()->used_bytes[KMEM_SECTION_RECORDS], next);
 }
 
-static void
-F3_notes_are_a_list_of_whole_records(void **state)
+TEST(F3_notes_are_a_list_of_whole_records)
 {
 	static const char *const notes[] = { "first", "", "the third one is longer than the others" };
 	struct capture capture;
@@ -190,8 +184,7 @@ F3_notes_are_a_list_of_whole_records(void **state)
 	capture_drop(&capture);
 }
 
-static void
-F4_the_identity_has_its_checksum(void **state)
+TEST(F4_the_identity_has_its_checksum)
 {
 	struct capture capture;
 
@@ -210,8 +203,7 @@ F4_the_identity_has_its_checksum(void **state)
 	capture_drop(&capture);
 }
 
-static void
-F5_close_seals_everything(void **state)
+TEST(F5_close_seals_everything)
 {
 	struct capture capture;
 
@@ -235,8 +227,7 @@ F5_close_seals_everything(void **state)
 }
 
 /* As of a program that was refused memory under `ulimit -v` and exits. */
-static void
-F5_close_seals_without_address_space(void **state)
+TEST(F5_close_seals_without_address_space)
 {
 	struct capture capture;
 	struct rlimit before;
@@ -263,8 +254,7 @@ F5_close_seals_without_address_space(void **state)
 	assert_int_equal(append_site(1), 1);
 }
 
-static void
-F5_late_writers_do_not_reach_a_closed_file(void **state)
+TEST(F5_late_writers_do_not_reach_a_closed_file)
 {
 	struct capture before;
 	struct capture after;
@@ -292,8 +282,7 @@ F5_late_writers_do_not_reach_a_closed_file(void **state)
 	capture_drop(&after);
 }
 
-static void
-a_taken_name_gets_a_number(void **state)
+TEST(a_taken_name_gets_a_number)
 {
 	char other[160];
 
@@ -307,8 +296,7 @@ a_taken_name_gets_a_number(void **state)
 	assert_file_says(path, "not ours");
 }
 
-static void
-a_link_in_place_of_the_file_is_not_followed(void **state)
+TEST(a_link_in_place_of_the_file_is_not_followed)
 {
 	char victim[128];
 	char other[160];
@@ -338,8 +326,7 @@ a_link_in_place_of_the_file_is_not_followed(void **state)
 	assert_file_says(victim, "precious");
 }
 
-static void
-missing_folders_are_made(void **state)
+TEST(missing_folders_are_made)
 {
 	char deep[128];
 	char other[160];
@@ -353,8 +340,7 @@ missing_folders_are_made(void **state)
 	assert_int_equal(rmdir(deep), 0);
 }
 
-static void
-remove_deletes_the_file_and_keeps_the_memory(void **state)
+TEST(remove_deletes_the_file_and_keeps_the_memory)
 {
 	assert_true(capture_file_open(folder, "name"));
 	append_site(1);
@@ -382,8 +368,7 @@ forgets_its_parent(void *unused)
 	return 0;
 }
 
-static void
-a_forked_child_starts_empty_and_leaves_the_parents_file(void **state)
+TEST(a_forked_child_starts_empty_and_leaves_the_parents_file)
 {
 	char childs[160];
 	struct capture before;
@@ -428,8 +413,7 @@ goes_on_in_the_hook(void *context)
 	return *record == 2 ? 0 : 2;
 }
 
-static void
-a_child_that_was_forked_out_of_a_hook_keeps_what_it_writes_and_the_parents_file(void **state)
+TEST(a_child_that_was_forked_out_of_a_hook_keeps_what_it_writes_and_the_parents_file)
 {
 	struct capture before;
 	struct capture after;
@@ -463,8 +447,7 @@ forks_and_ends_meanwhile(void *appended)
 	return NULL;
 }
 
-static void
-E2_a_growth_lock_that_was_not_had_is_not_given_back_and_nothing_is_sealed(void **state)
+TEST(E2_a_growth_lock_that_was_not_had_is_not_given_back_and_nothing_is_sealed)
 {
 	struct capture capture;
 	pthread_t other;
@@ -501,8 +484,7 @@ appends_for_ever(int ready, uint64_t sites)
 	}
 }
 
-static void
-F1_F2_F3_F4_hold_after_sigkill_at_any_moment(void **state)
+TEST(F1_F2_F3_F4_hold_after_sigkill_at_any_moment)
 {
 	uint64_t random = random_seed();
 
@@ -558,8 +540,7 @@ open_descriptors(void)
 }
 
 /* Wherever a growth was left, the next one goes on, and the file holds each chunk where the directory says. */
-static void
-F1_F2_a_growth_that_was_left_is_completed(void **state)
+TEST(F1_F2_a_growth_that_was_left_is_completed)
 {
 	unsigned before = open_descriptors();
 	unsigned instruction = 0;
@@ -586,30 +567,4 @@ F1_F2_a_growth_that_was_left_is_completed(void **state)
 	            before + instruction / 4); // of the few instructions between its opening and its being noted
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_FOLDER(F1_F2_a_growth_that_was_left_is_completed),
-		IN_FOLDER(F1_F2_F3_growth_over_many_chunks_keeps_everything),
-		IN_FOLDER(what_is_appended_at_one_go_is_mapped_as_a_whole),
-		IN_FOLDER(D4_little_of_the_file_is_not_used_yet),
-		IN_FOLDER(F3_records_leave_the_resident_set_and_stay),
-		IN_FOLDER(records_are_aligned_zeroed_and_apart),
-		IN_FOLDER(F3_notes_are_a_list_of_whole_records),
-		IN_FOLDER(F4_the_identity_has_its_checksum),
-		IN_FOLDER(F5_close_seals_everything),
-		IN_FOLDER(F5_close_seals_without_address_space),
-		IN_FOLDER(F5_late_writers_do_not_reach_a_closed_file),
-		IN_FOLDER(a_taken_name_gets_a_number),
-		IN_FOLDER(a_link_in_place_of_the_file_is_not_followed),
-		IN_FOLDER(missing_folders_are_made),
-		IN_FOLDER(remove_deletes_the_file_and_keeps_the_memory),
-		IN_FOLDER(a_forked_child_starts_empty_and_leaves_the_parents_file),
-		IN_FOLDER(a_child_that_was_forked_out_of_a_hook_keeps_what_it_writes_and_the_parents_file),
-		IN_FOLDER(E2_a_growth_lock_that_was_not_had_is_not_given_back_and_nothing_is_sealed),
-		IN_FOLDER(F1_F2_F3_F4_hold_after_sigkill_at_any_moment),
-	};
-
-	return cmocka_run_group_tests_name("capture_file", tests, NULL, NULL);
-}
+RUN_TESTS(make_folder, remove_folder)

@@ -53,8 +53,7 @@ opens_with_no_room(void *unused)
 	return goes_on_in_private(folder);
 }
 
-static void
-what_cannot_be_opened_is_one_message_and_a_private_capture(void **state)
+TEST(what_cannot_be_opened_is_one_message_and_a_private_capture)
 {
 	static const struct {
 		int (*run)(void *);
@@ -117,8 +116,7 @@ grows_into_a_limit(void *chunks)
 	return fills_up();
 }
 
-static void
-F2_a_file_size_limit_stops_growth_without_a_signal(void **state)
+TEST(F2_a_file_size_limit_stops_growth_without_a_signal)
 {
 	static unsigned chunks[] = { 0, 1, 2, 3, 50 };
 	char text[4096];
@@ -149,8 +147,7 @@ grows_into_a_full_disk(void *kib)
 	return fills_up(); // a touched hole would be SIGBUS
 }
 
-static void
-F2_a_full_disk_stops_growth_without_a_signal(void **state)
+TEST(F2_a_full_disk_stops_growth_without_a_signal)
 {
 	static unsigned sizes[] = { 32, 128, 256, 1024, 3000 };
 	char text[4096];
@@ -188,8 +185,7 @@ loses_its_file(void *replacement)
 	return 0;
 }
 
-static void
-a_file_that_is_deleted_or_replaced_meanwhile_is_left_alone(void **state)
+TEST(a_file_that_is_deleted_or_replaced_meanwhile_is_left_alone)
 {
 	char text[4096];
 
@@ -242,8 +238,7 @@ loses_what_it_had(void *longer)
 	return goes_on_without_a_file((uint32_t)stored);
 }
 
-static void
-what_was_cut_is_given_up_and_stays_so(void **state)
+TEST(what_was_cut_is_given_up_and_stays_so)
 {
 	char text[4096];
 
@@ -268,8 +263,7 @@ writes_on_without_the_file(void *context)
 	return capture_file_append(KMEM_SECTION_RECORDS, 1024, &index) == NULL ? 0 : 1;
 }
 
-static void
-a_child_that_was_forked_out_of_a_hook_leaves_a_file_alone_that_it_cannot_open(void **state)
+TEST(a_child_that_was_forked_out_of_a_hook_leaves_a_file_alone_that_it_cannot_open)
 {
 	uint64_t *record;
 	uint32_t index;
@@ -285,17 +279,4 @@ a_child_that_was_forked_out_of_a_hook_leaves_a_file_alone_that_it_cannot_open(vo
 	assert_int_equal(capture_file_header()->losses[KMEM_LOST_EVENTS], 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_FOLDER(what_cannot_be_opened_is_one_message_and_a_private_capture),
-		IN_FOLDER(F2_a_file_size_limit_stops_growth_without_a_signal),
-		IN_FOLDER(F2_a_full_disk_stops_growth_without_a_signal),
-		IN_FOLDER(a_file_that_is_deleted_or_replaced_meanwhile_is_left_alone),
-		IN_FOLDER(what_was_cut_is_given_up_and_stays_so),
-		IN_FOLDER(a_child_that_was_forked_out_of_a_hook_leaves_a_file_alone_that_it_cannot_open),
-	};
-
-	return cmocka_run_group_tests_name("capture_trouble", tests, NULL, NULL);
-}
+RUN_TESTS(make_folder, remove_folder)

@@ -142,8 +142,7 @@ assert_about(uint64_t count, uint64_t wanted)
 }
 
 /* The first test: nobody has said that objects are in the map. */
-static void
-nothing_is_looked_at_before_the_wrappers_are_there(void **state)
+TEST(nothing_is_looked_at_before_the_wrappers_are_there)
 {
 	objects_of(site_of(100), 0, 100, 1);
 	object_census_take(true);
@@ -153,8 +152,7 @@ nothing_is_looked_at_before_the_wrappers_are_there(void **state)
 	assert_int_equal(rows(), 1);
 }
 
-static void
-kinds_are_estimated_from_a_sample(void **state)
+TEST(kinds_are_estimated_from_a_sample)
 {
 	uint32_t mixed = site_of(20000);
 	uint32_t few = site_of(3);
@@ -174,8 +172,7 @@ kinds_are_estimated_from_a_sample(void **state)
 }
 
 /* Without references it dies, or waits in a free list; what is no object is counted among those that were looked at. */
-static void
-what_is_dying_has_no_kind(void **state)
+TEST(what_is_dying_has_no_kind)
 {
 	uint32_t site = site_of(600);
 
@@ -189,8 +186,7 @@ what_is_dying_has_no_kind(void **state)
 }
 
 /* Nothing is written into what is looked at, and what is gone behind the map's back may be unmapped. */
-static void
-a_look_neither_writes_nor_faults(void **state)
+TEST(a_look_neither_writes_nor_faults)
 {
 	const unsigned half = 4096 / STEP / 2; // a page's, and of what is copied at once
 	uint32_t site = site_of(7 * half);
@@ -210,8 +206,7 @@ a_look_neither_writes_nor_faults(void **state)
 	assert_int_equal(told(site, 1) + told(site, 2), 0);
 }
 
-static void
-what_left_the_map_is_not_looked_at(void **state)
+TEST(what_left_the_map_is_not_looked_at)
 {
 	uint32_t site = site_of(100);
 	struct address_block gone;
@@ -226,8 +221,7 @@ what_left_the_map_is_not_looked_at(void **state)
 }
 
 /* 64 records, those that hold most; of each the three kinds of which there are most. */
-static void
-the_capture_gets_a_bounded_table(void **state)
+TEST(the_capture_gets_a_bounded_table)
 {
 	uint32_t sites[SITES];
 	unsigned told_sites = 0;
@@ -247,8 +241,7 @@ the_capture_gets_a_bounded_table(void **state)
 	assert_int_equal(told_sites, 64);
 }
 
-static void
-more_kinds_than_there_is_room_for_are_none(void **state)
+TEST(more_kinds_than_there_is_room_for_are_none)
 {
 	uint32_t site = site_of(KINDS * 10);
 
@@ -260,8 +253,7 @@ more_kinds_than_there_is_room_for_are_none(void **state)
 	assert_int_equal(rows(), 3);
 }
 
-static void
-only_a_thread_that_holds_the_lock_looks(void **state)
+TEST(only_a_thread_that_holds_the_lock_looks)
 {
 	objects_of(site_of(10), 0, 10, 1);
 	is_attached = false;
@@ -269,8 +261,7 @@ only_a_thread_that_holds_the_lock_looks(void **state)
 	assert_int_equal(rows(), 0);
 }
 
-static void
-looks_are_paced(void **state)
+TEST(looks_are_paced)
 {
 	uint64_t begin_ns = clock_now_ns();
 
@@ -286,8 +277,7 @@ looks_are_paced(void **state)
 }
 
 /* Without a lock the head of an object is another one, and what stands in front of collected ones is not there. */
-static void
-free_threaded_objects_are_named(void **state)
+TEST(free_threaded_objects_are_named)
 {
 	const struct python_layout *row = python_layout_find(0x030d05f0, true);
 	static const struct {
@@ -317,24 +307,9 @@ free_threaded_objects_are_named(void **state)
 	assert_int_equal(rows(), 1);
 }
 
-#define LOOK_TEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
-
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		LOOK_TEST(nothing_is_looked_at_before_the_wrappers_are_there),
-		LOOK_TEST(kinds_are_estimated_from_a_sample),
-		LOOK_TEST(what_is_dying_has_no_kind),
-		LOOK_TEST(a_look_neither_writes_nor_faults),
-		LOOK_TEST(what_left_the_map_is_not_looked_at),
-		LOOK_TEST(the_capture_gets_a_bounded_table),
-		LOOK_TEST(more_kinds_than_there_is_room_for_are_none),
-		LOOK_TEST(only_a_thread_that_holds_the_lock_looks),
-		LOOK_TEST(looks_are_paced),
-		LOOK_TEST(free_threaded_objects_are_named),
-	};
-
 	pointer_map_start(true);
-	return cmocka_run_group_tests_name("object_census", tests, NULL, NULL);
+	return test_run(NULL, NULL, start, stop);
 }

@@ -1,10 +1,7 @@
 /*
  * test_python_frames.c - what a walk shows of chains of made-up frames, as each kind of interpreter links them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <alloca.h>
 #include <stdlib.h>
@@ -16,9 +13,7 @@
 
 static const uint32_t versions[] = { 0x0309, 0x030a, 0x030b, 0x030d };
 
-#define EACH_VERSION \
-	(void)unused;    \
-	for (size_t v = 0; v < sizeof(versions) / sizeof(versions[0]); v++)
+#define EACH_VERSION for (size_t v = 0; v < sizeof(versions) / sizeof(versions[0]); v++)
 
 static uint32_t
 walked(struct python_stack *stack)
@@ -28,8 +23,7 @@ walked(struct python_stack *stack)
 }
 
 /* 160 are shown, the innermost ones; of more it is said that there are some. */
-static void
-inner_frames_are_shown(void **unused)
+TEST(inner_frames_are_shown)
 {
 	static const unsigned lengths[] = { 1, PYTHON_FRAMES_MAX, PYTHON_FRAMES_MAX + 1, 1000, FRAMES };
 	static struct python_stack stack;
@@ -56,8 +50,7 @@ inner_frames_are_shown(void **unused)
 }
 
 /* A chain that breaks off shows what it had; a loop ends; at the interpreter's end there is none, but of the thread that ends it. */
-static void
-chains_that_are_none(void **unused)
+TEST(chains_that_are_none)
 {
 	static struct python_stack stack;
 
@@ -81,8 +74,7 @@ chains_that_are_none(void **unused)
 }
 
 /* Which part of the C stack runs a frame. Below where the walk is, it is of no evaluator that runs. */
-static void
-anchors_are_of_the_stack(void **unused)
+TEST(anchors_are_of_the_stack)
 {
 	char *room = alloca(256);
 	static struct python_stack stack;
@@ -124,8 +116,7 @@ assert_is_at(const struct python_stack *stack, unsigned i, unsigned code, unsign
 }
 
 /* What a frame showed in an earlier walk is asked for again when one of its words has changed. */
-static void
-changed_frames_are_judged_anew(void **unused)
+TEST(changed_frames_are_judged_anew)
 {
 	static struct python_stack stack;
 
@@ -158,8 +149,7 @@ changed_frames_are_judged_anew(void **unused)
 }
 
 /* The same words can be another code object's, after a death; and another capture's, after a fork. */
-static void
-deaths_and_forks_are_seen(void **unused)
+TEST(deaths_and_forks_are_seen)
 {
 	static struct python_stack stack;
 
@@ -187,14 +177,9 @@ deaths_and_forks_are_seen(void **unused)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(inner_frames_are_shown),    cmocka_unit_test(chains_that_are_none),
-		cmocka_unit_test(anchors_are_of_the_stack),  cmocka_unit_test(changed_frames_are_judged_anew),
-		cmocka_unit_test(deaths_and_forks_are_seen),
-	};
 	uint64_t on_stack[CFRAMES][4];
 
 	cframes = on_stack;
 	thread_stack_start();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL, NULL, NULL);
 }

@@ -76,8 +76,7 @@ static void (*const places[SITES])(const struct request *) = { place_a, place_b,
 
 /* ---- heap ---- */
 
-static void
-S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site(void **state)
+TEST(S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site)
 {
 	enum { BLOCKS = 300, EVENTS = 30000 };
 	static struct {
@@ -198,8 +197,7 @@ assert_samples_belong_to_no_thread(void)
 	}
 }
 
-static void
-a_sample_stands_for_many_and_goes_as_any_block_goes(void **state)
+TEST(a_sample_stands_for_many_and_goes_as_any_block_goes)
 {
 	assert_int_equal(capture_file_header()->python_sample_bytes, 0);
 	for (unsigned i = 0; i < 3; i++)
@@ -228,8 +226,7 @@ a_sample_stands_for_many_and_goes_as_any_block_goes(void **state)
 }
 
 /* Its memory stays: the release that comes later is no event, nor is what is put there when that was not seen. */
-static void
-a_sample_that_nobody_owns_is_released_once(void **state)
+TEST(a_sample_that_nobody_owns_is_released_once)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		hook_sample(0x10000000 + i * UINT64_C(1024), 64);
@@ -246,8 +243,7 @@ a_sample_that_nobody_owns_is_released_once(void **state)
 }
 
 /* What another sample or block found there is gone without its release having been seen. */
-static void
-a_sample_whose_release_was_not_seen_is_no_more_alive(void **state)
+TEST(a_sample_whose_release_was_not_seen_is_no_more_alive)
 {
 	hook_sample(0x10000000, 512);
 	hook_sample(0x10000000, 16);
@@ -259,8 +255,7 @@ a_sample_whose_release_was_not_seen_is_no_more_alive(void **state)
 }
 
 /* A script of events on one block, and what the heap's row must say afterwards. */
-static void
-a_block_is_counted_as_requested(void **state)
+TEST(a_block_is_counted_as_requested)
 {
 	hook_malloc(0x1000, 0); // malloc(0): a live block of no bytes
 	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 0, 0, 1, 0, 0 });
@@ -282,8 +277,7 @@ a_block_is_counted_as_requested(void **state)
 	assert_int_equal(lost(KMEM_LOST_UNKNOWN_FREES), 0);
 }
 
-static void
-unseen_releases_and_allocations_are_counted_not_guessed(void **state)
+TEST(unseen_releases_and_allocations_are_counted_not_guessed)
 {
 	struct live_block unknown;
 
@@ -302,8 +296,7 @@ unseen_releases_and_allocations_are_counted_not_guessed(void **state)
 	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 30, 10, 2, 1, 30 });
 }
 
-static void
-errno_is_left_alone(void **state)
+TEST(errno_is_left_alone)
 {
 	struct range_pieces taken;
 
@@ -319,8 +312,7 @@ errno_is_left_alone(void **state)
 
 /* ---- devices ---- */
 
-static void
-devices_have_a_domain_each_and_a_map_of_their_own(void **state)
+TEST(devices_have_a_domain_each_and_a_map_of_their_own)
 {
 	const unsigned first = tracker_device_domain(0);
 	const unsigned second = tracker_device_domain(1);
@@ -344,8 +336,7 @@ devices_have_a_domain_each_and_a_map_of_their_own(void **state)
 	assert_row(second, (struct totals){ 200, 0, 1, 0, 200 });
 }
 
-static void
-what_ends_with_its_owner_is_that_ones_alone(void **state)
+TEST(what_ends_with_its_owner_is_that_ones_alone)
 {
 	const unsigned first = tracker_device_domain(0), second = tracker_device_domain(1);
 
@@ -368,8 +359,7 @@ what_ends_with_its_owner_is_that_ones_alone(void **state)
 }
 
 /* It was unmapped unseen, and memory of this process is mapped there. */
-static void
-memory_of_others_whose_place_another_takes_is_gone(void **state)
+TEST(memory_of_others_whose_place_another_takes_is_gone)
 {
 	const unsigned domain = tracker_device_domain(0);
 
@@ -387,8 +377,7 @@ memory_of_others_whose_place_another_takes_is_gone(void **state)
 	assert_int_equal(lost(KMEM_LOST_UNKNOWN_FREES), 0);
 }
 
-static void
-an_allocation_of_no_device_bytes_is_not_alive_for_ever(void **state)
+TEST(an_allocation_of_no_device_bytes_is_not_alive_for_ever)
 {
 	const unsigned domain = tracker_device_domain(0);
 
@@ -396,8 +385,7 @@ an_allocation_of_no_device_bytes_is_not_alive_for_ever(void **state)
 	assert_row(domain, (struct totals){ 0, 0, 1, 1, 0 });
 }
 
-static void
-device_numbers_out_of_range_share_the_last_row(void **state)
+TEST(device_numbers_out_of_range_share_the_last_row)
 {
 	static const struct {
 		int device;
@@ -411,8 +399,7 @@ device_numbers_out_of_range_share_the_last_row(void **state)
 
 /* ---- requests ---- */
 
-static void
-failed_requests_are_a_ring_with_their_site(void **state)
+TEST(failed_requests_are_a_ring_with_their_site)
 {
 	const struct kmem_header *header = capture_file_header();
 
@@ -433,8 +420,7 @@ failed_requests_are_a_ring_with_their_site(void **state)
 	}
 }
 
-static void
-large_attempts_are_stored_before_they_are_made(void **state)
+TEST(large_attempts_are_stored_before_they_are_made)
 {
 	static const struct {
 		size_t bytes;
@@ -451,29 +437,12 @@ large_attempts_are_stored_before_they_are_made(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site, start_empty),
-		cmocka_unit_test_setup(a_sample_stands_for_many_and_goes_as_any_block_goes, start_empty),
-		cmocka_unit_test_setup(a_sample_that_nobody_owns_is_released_once, start_empty),
-		cmocka_unit_test_setup(a_sample_whose_release_was_not_seen_is_no_more_alive, start_empty),
-		cmocka_unit_test_setup(a_block_is_counted_as_requested, start_empty),
-		cmocka_unit_test_setup(unseen_releases_and_allocations_are_counted_not_guessed, start_empty),
-		cmocka_unit_test_setup(errno_is_left_alone, start_empty),
-		cmocka_unit_test_setup(devices_have_a_domain_each_and_a_map_of_their_own, start_empty),
-		cmocka_unit_test_setup(what_ends_with_its_owner_is_that_ones_alone, start_empty),
-		cmocka_unit_test_setup(memory_of_others_whose_place_another_takes_is_gone, start_empty),
-		cmocka_unit_test_setup(an_allocation_of_no_device_bytes_is_not_alive_for_ever, start_empty),
-		cmocka_unit_test_setup(device_numbers_out_of_range_share_the_last_row, start_empty),
-		cmocka_unit_test_setup(failed_requests_are_a_ring_with_their_site, start_empty),
-		cmocka_unit_test_setup(large_attempts_are_stored_before_they_are_made, start_empty),
-	};
-
 	native_stack_start();
-	if (cmocka_run_group_tests_name("tracker, threads without slots", tests, NULL, NULL) != 0)
+	if (test_run(NULL, NULL, start_empty, NULL) != 0)
 		return 1;
 	thread_slot_start();
-	if (cmocka_run_group_tests_name("tracker", tests, NULL, NULL) != 0)
+	if (test_run(NULL, NULL, start_empty, NULL) != 0)
 		return 1;
 	pointer_map_start(true);
-	return cmocka_run_group_tests_name("tracker, on glibc's heap", tests, NULL, NULL); // tracker_fast.c
+	return test_run(NULL, NULL, start_empty, NULL); // tracker_fast.c
 }

@@ -159,8 +159,7 @@ make_in_thread(void *unused)
 	return unused;
 }
 
-static void
-the_words_of_the_books_are_apart_for_some_instructions(void **state)
+TEST(the_words_of_the_books_are_apart_for_some_instructions)
 {
 	static const struct {
 		const char *what;
@@ -215,16 +214,12 @@ the_words_of_the_books_are_apart_for_some_instructions(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_words_of_the_books_are_apart_for_some_instructions),
-	};
-
 	native_stack_start();
-	if (cmocka_run_group_tests_name("killed, threads without slots", tests, NULL, NULL) != 0)
+	if (test_run(NULL, NULL, NULL, NULL) != 0)
 		return 1;
 	thread_slot_start();
-	if (cmocka_run_group_tests_name("killed", tests, NULL, NULL) != 0)
+	if (test_run(NULL, NULL, NULL, NULL) != 0)
 		return 1;
 	pointer_map_start(true);
-	return cmocka_run_group_tests_name("killed, on glibc's heap", tests, NULL, NULL); // tracker_fast.c
+	return test_run(NULL, NULL, NULL, NULL); // tracker_fast.c
 }

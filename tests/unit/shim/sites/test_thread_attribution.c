@@ -95,8 +95,7 @@ given(void)
 	return stack;
 }
 
-static void
-nothing_known_nothing_given(void **state)
+TEST(nothing_known_nothing_given)
 {
 	assert_non_null(thread_slot_here());
 	assert_int_equal(thread_attribution_find(), 0);
@@ -104,8 +103,7 @@ nothing_known_nothing_given(void **state)
 	assert_int_equal(given().flags, 0);
 }
 
-static void
-Q2_the_innermost_line_of_the_users_own(void **state)
+TEST(Q2_the_innermost_line_of_the_users_own)
 {
 	uint64_t library = frame_of(KMEM_CODE_LIBRARY, 1);
 	uint64_t line = frame_of(0, 2);
@@ -123,8 +121,7 @@ Q2_the_innermost_line_of_the_users_own(void **state)
 	assert_int_equal(thread_attribution_find(), 0); // it has ended
 }
 
-static void
-stacks_that_share_their_outer_frames_are_read_whole(void **state)
+TEST(stacks_that_share_their_outer_frames_are_read_whole)
 {
 	struct thread_slot *slot = thread_slot_here();
 	uint64_t library = frame_of(KMEM_CODE_LIBRARY, 1);
@@ -146,8 +143,7 @@ stacks_that_share_their_outer_frames_are_read_whole(void **state)
 	end_python(thread);
 }
 
-static void
-Q2_what_was_given_is_not_given_on(void **state)
+TEST(Q2_what_was_given_is_not_given_on)
 {
 	uint64_t line = frame_of(0, 2);
 	pthread_t thread = begin_python(stack_of(KMEM_STACK_WHILE, 2, UINT64_C(0x5000), line), 0);
@@ -160,8 +156,7 @@ Q2_what_was_given_is_not_given_on(void **state)
 	end_python(thread);
 }
 
-static void
-threads_of_libraries_do_not_speak_for_the_user(void **state)
+TEST(threads_of_libraries_do_not_speak_for_the_user)
 {
 	pthread_t thread = begin_python(stack_of(0, 1, frame_of(0, 2)), KMEM_CODE_LIBRARY);
 
@@ -173,8 +168,7 @@ threads_of_libraries_do_not_speak_for_the_user(void **state)
 	end_python(thread);
 }
 
-static void
-nobody_is_told_the_own_last_line(void **state)
+TEST(nobody_is_told_the_own_last_line)
 {
 	struct thread_slot *slot = thread_slot_here();
 	struct call_stack stack = stack_of(0, 1, frame_of(0, 2));
@@ -186,8 +180,7 @@ nobody_is_told_the_own_last_line(void **state)
 	thread_attribution_over();
 }
 
-static void
-what_is_done_for_an_import_is_marked(void **state)
+TEST(what_is_done_for_an_import_is_marked)
 {
 	uint64_t line = frame_of(0, 2);
 	uint64_t machinery = frame_of(KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB, 9);
@@ -204,8 +197,7 @@ what_is_done_for_an_import_is_marked(void **state)
 	end_python(thread);
 }
 
-static void
-lines_and_sites_are_limited(void **state)
+TEST(lines_and_sites_are_limited)
 {
 	pthread_t thread;
 	uint64_t sites_max = settings.sites_max;
@@ -257,15 +249,13 @@ new_thread(void *start_record)
 	return NULL;
 }
 
-static void
-Q1_Q3_a_thread_knows_where_it_was_made(void **unused)
+TEST(Q1_Q3_a_thread_knows_where_it_was_made)
 {
 	struct thread_start *start_record;
 	struct thread_start *second;
 	pthread_t thread;
 	uint64_t key;
 
-	(void)unused;
 	start_chain(3);
 	thread_slot_here();
 	start_record = thread_start_prepare(new_thread, &thread);
@@ -308,13 +298,11 @@ Q1_Q3_a_thread_knows_where_it_was_made(void **unused)
 	assert_null(inherited);
 }
 
-static void
-Q3_without_records_threads_are_made_all_the_same(void **unused)
+TEST(Q3_without_records_threads_are_made_all_the_same)
 {
 	struct thread_start *taken[80];
 	unsigned count = 0;
 
-	(void)unused;
 	start_chain(1);
 	thread_slot_here();
 	while (count < 80 && (taken[count] = thread_start_prepare(NULL, NULL)) != NULL)
@@ -346,8 +334,7 @@ library_thread(void *start_record)
 }
 
 /* Frames of libraries at the inner end are left out: what was given begins with a line of the user's. */
-static void
-Q1_a_thread_that_runs_a_library_is_given_lines(void **unused)
+TEST(Q1_a_thread_that_runs_a_library_is_given_lines)
 {
 	static const struct {
 		uint32_t libraries; // between the user's line and the new thread
@@ -363,7 +350,6 @@ Q1_a_thread_that_runs_a_library_is_given_lines(void **unused)
 	pthread_t python_one = begin_python(stack_of(0, 1, line), 0);
 	uint64_t key_before = 0;
 
-	(void)unused;
 	start_chain(3);
 	thread_slot_here();
 	for (unsigned i = 0; i < 4; i++) {
@@ -397,20 +383,6 @@ Q1_a_thread_that_runs_a_library_is_given_lines(void **unused)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_known_nothing_given),
-		cmocka_unit_test(Q2_the_innermost_line_of_the_users_own),
-		cmocka_unit_test(stacks_that_share_their_outer_frames_are_read_whole),
-		cmocka_unit_test(Q2_what_was_given_is_not_given_on),
-		cmocka_unit_test(threads_of_libraries_do_not_speak_for_the_user),
-		cmocka_unit_test(nobody_is_told_the_own_last_line),
-		cmocka_unit_test(what_is_done_for_an_import_is_marked),
-		cmocka_unit_test(lines_and_sites_are_limited),
-		cmocka_unit_test(Q1_Q3_a_thread_knows_where_it_was_made),
-		cmocka_unit_test(Q1_a_thread_that_runs_a_library_is_given_lines),
-		cmocka_unit_test(Q3_without_records_threads_are_made_all_the_same),
-	};
-
 	thread_slot_start();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL, NULL, NULL);
 }
