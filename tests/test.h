@@ -48,12 +48,12 @@ test_run(CMFixtureFunction before_all, CMFixtureFunction after_all, CMFixtureFun
 
 /* For a test that stands further down and has to run before those above it. */
 #define TEST_EARLY(name, setup, teardown) \
-	static void name(void **state);       \
+	static void name(void **test_state);  \
 	TEST_AGAIN(name, name, setup, teardown)
 
 #define TEST_WITH(name, setup, teardown) \
 	TEST_EARLY(name, setup, teardown)    \
-	static void name(__attribute__((unused)) void **state)
+	static void name(__attribute__((unused)) void **test_state)
 
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 

@@ -181,7 +181,6 @@ TEST(a_line_of_another_time_is_another_process)
 {
 	struct verdict verdict;
 
-	(void)state;
 	ended(SIGKILL);
 	hand.identity.start_monotonic_ns += 100 * SECOND;
 	hand.process.ended_monotonic_ns += 100 * SECOND;
@@ -229,7 +228,6 @@ TEST(times_that_fit)
 		{ "by name: less than 5 s", is_at_the_end, 5 * SECOND - 1, 5 * SECOND },
 	};
 
-	(void)state;
 	thresholds_check(rows, ARRAY_LEN(rows));
 }
 
@@ -239,7 +237,6 @@ TEST(a_line_with_another_name_must_be_of_the_end)
 	static const char line[] = "Out of memory: Killed process 4242 (worker: 3) total-vm:9kB";
 	struct verdict verdict;
 
-	(void)state;
 	ended(SIGKILL);
 	wrote(0, END - 40 * SECOND, "kernel", line);
 	decide(&verdict);
@@ -313,7 +310,6 @@ TEST(in_a_container_name_and_time_must_fit)
 	static const char line[] = "Memory cgroup out of memory: Killed process 77 (python3) total-vm:9kB";
 	struct verdict verdict;
 
-	(void)state;
 	ended(SIGKILL);
 	hand.identity.pid_namespace = HOST_NAMESPACE + 100;
 	wrote(0, END + SECOND, "kernel", line);
@@ -338,7 +334,6 @@ TEST(a_log_of_an_earlier_boot_tells)
 {
 	struct verdict verdict;
 
-	(void)state;
 	ended(0);
 	(void)snprintf(hand.identity.boot_id, sizeof(hand.identity.boot_id), "another-boot");
 	decide(&verdict);
@@ -354,7 +349,6 @@ TEST(who_was_moved_to_another_cgroup_is_not_acquitted_by_the_first_one)
 {
 	static const char *notes[] = { KMEM_NOTE_MOVED ": limits are of that one since then" };
 
-	(void)state;
 	for (size_t moved = 0; moved < 2; moved++) {
 		struct verdict verdict;
 
@@ -411,7 +405,6 @@ TEST(who_exited_is_not_looked_for)
 {
 	struct verdict verdict;
 
-	(void)state;
 	ended(SIGKILL);
 	hand.launcher.wait_status = 1 << 8;
 	wrote(0, END, "kernel", MEMCG);

@@ -138,7 +138,6 @@ TEST(more_than_there_ever_was_is_not_in_memory)
 {
 	struct model_site *other = hand_model_site(&hand, HEAP, 8, LIMIT / 2);
 
-	(void)state;
 	other->process_count = 1;
 	other->large_bytes = other->large_resident_bytes = LIMIT / 2;
 	hand.sites[0].live_bytes = 2 * GIB; // half of it came after the look
@@ -160,7 +159,6 @@ TEST(what_no_look_knew_was_in_memory_as_far_as_there_was_room)
 {
 	struct model_site *other = hand_model_site(&hand, HEAP, 8, 60 * MIB);
 
-	(void)state;
 	other->process_count = 1;
 	other->live_count = 100;
 	hand.sites[0].live_bytes = hand.sites[0].allocated_bytes = 200 * MIB;
@@ -182,7 +180,6 @@ TEST(what_was_untouched_all_along_is_not_what_was_filled)
 {
 	struct model_site *mapped = hand_model_site(&hand, MMAP, 8, 64 * MIB);
 
-	(void)state;
 	mapped->process_count = 1;
 	mapped->large_bytes = mapped->untouched_bytes = hand.domains[MMAP].untouched_bytes = 64 * MIB;
 	hand.process.untouched_bytes = 64 * MIB;
@@ -200,7 +197,6 @@ TEST(what_is_shared_may_be_in_memory_all_the_same)
 {
 	struct model_process processes[2];
 
-	(void)state;
 	processes[0] = processes[1] = hand.process;
 	hand.model.processes = processes;
 	hand.model.process_count = 2;
@@ -246,7 +242,6 @@ TEST(what_may_be_something_else_is_left_alone)
 {
 	struct model_process processes[2];
 
-	(void)state;
 	hand_model_waited(&hand, SIGSEGV);
 	hand.process.peak_bytes = 2 * GIB;
 	assert_int_equal(touched(), 0);
@@ -286,7 +281,6 @@ TEST(a_little_may_have_been_freed)
 {
 	uint64_t eighth_bytes = GIB / 7;
 
-	(void)state;
 	hand_model_waited(&hand, SIGSEGV);
 	hand.process.peak_bytes = 8 * eighth_bytes;
 	assert_int_equal(touched(), LIMIT - MIB - SEEN);
@@ -301,7 +295,6 @@ TEST(of_several_each_has_its_share)
 {
 	struct model_site *other = hand_model_site(&hand, HEAP, 8, 3 * GIB);
 
-	(void)state;
 	other->process_count = 1;
 	other->untouched_bytes = 3 * GIB;
 	hand.domains[HEAP].untouched_bytes = hand.process.untouched_bytes = 4 * GIB;

@@ -50,7 +50,6 @@ TEST(of_samples_about_as_many)
 		bool is_together;
 	} cases[] = { { 64, 4000, true }, { 63, 4000, false }, { 64, 3999, false } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		make(6000, cases[i].count);
 		hand.sites[1].samples = cases[i].samples;
@@ -101,7 +100,6 @@ TEST(the_first_of_them_tells_of_all)
 	struct ranked ranked = { .line_count = ARRAY_LEN(lines), .lines = lines };
 	struct grows_with found;
 
-	(void)state;
 	make(160, 160);
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
 		lines[i] = first;

@@ -262,7 +262,6 @@ TEST(a_cache_that_fills_is_none)
 {
 	static const unsigned filled[] = { 25, 43, 57, 67, 75, 81, 85, 89, 92, 94, 95, 96, 97, 98, 99, 100 };
 
-	(void)state;
 	make();
 	for (unsigned i = 0; i < ARRAY_LEN(filled); i++)
 		add_point((i + 1) * STEP_BYTES, filled[i] * KIB * 40);
@@ -302,7 +301,6 @@ TEST(what_has_a_class_that_says_more_keeps_it)
 	static const enum model_leak_class kept[] = { MODEL_LEAK_LEAK, MODEL_LEAK_FILLING, MODEL_LEAK_IMPORT };
 	static const enum model_leak_class taken[] = { MODEL_LEAK_STEADY, MODEL_LEAK_TOO_SHORT, MODEL_LEAK_BACKLOG };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(kept) + ARRAY_LEN(taken); i++) {
 		bool is_kept = i < ARRAY_LEN(kept);
 
@@ -384,7 +382,6 @@ TEST(a_large_block_after_small_ones_is_no_growth)
 {
 	static const unsigned kib[] = { 600, 90, 2500, 400, 1200, 70, 9000, 800, 300, 5000, 1000, 2000, 4000, 9000, 70000 };
 
-	(void)state;
 	make();
 	for (unsigned i = 0; i < ARRAY_LEN(kib); i++)
 		add_point((i + 1) * 10 * STEP_BYTES, kib[i] * KIB);
@@ -682,7 +679,6 @@ TEST(thresholds)
 		{ "what a full cache grows in a round", is_rise_small, 18070, 18071 },
 	};
 
-	(void)state;
 	thresholds_check(rows, ARRAY_LEN(rows));
 }
 

@@ -37,7 +37,6 @@ TEST(the_caller_that_forgets_is_found)
 {
 	struct kept_way way;
 
-	(void)state;
 	assert_true(finds(90, 100, 1, 5000, &way));
 	assert_ptr_equal(way.through, &hand.frames[0][3]);
 	assert_int_equal(way.live_count, 90);
@@ -81,7 +80,6 @@ TEST(thresholds)
 		{ "others", are_there_others, 16, 15 },
 	};
 
-	(void)state;
 	thresholds_check(rows, ARRAY_LEN(rows));
 }
 

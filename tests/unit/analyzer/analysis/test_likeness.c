@@ -21,7 +21,6 @@ TEST(the_nearest_is_taken_once)
 	static const uint64_t other[SITE_KEY_LIKENESSES] = { 1, 2, 0 };
 	struct likeness_index *index = likeness_index_new();
 
-	(void)state;
 	likeness_index_add(index, alike, 5);
 	likeness_index_add(index, one_way, 4);
 	likeness_index_add(index, alike, 3);
@@ -45,7 +44,6 @@ TEST(of_many_the_first_are_tried)
 	static const uint64_t alike[SITE_KEY_LIKENESSES] = { 7, 0, 0 };
 	struct likeness_index *index = likeness_index_new();
 
-	(void)state;
 	for (size_t item = 0; item <= MANY; item++)
 		likeness_index_add(index, alike, item);
 	assert_int_equal(likeness_index_take(index, alike, nearer_with_its_number, NULL), MANY - 1);

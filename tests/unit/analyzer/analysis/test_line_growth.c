@@ -68,7 +68,6 @@ TEST(by_what_it_held_where_there_are_points_enough)
 {
 	uint64_t bytes[POINTS_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < POINTS_MAX; i++)
 		bytes[i] = (i + 1) * 1000;
 	assert_int_equal(pace(in_bursts, bytes, 17), LINE_PACE_EVEN); // of counters that are full
@@ -111,7 +110,6 @@ TEST(a_snapshot_is_compared_with_what_was_live_then)
 	struct rank_line line;
 	struct line_growth growth;
 
-	(void)state;
 	hand_model_make(&hand);
 	site = hand_model_site(&hand, HEAP, 41, 10 * MIB);
 	site->first_ms = 1;
@@ -138,7 +136,6 @@ TEST(the_pace_until_a_snapshot)
 {
 	uint64_t bytes[POINTS_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < POINTS_MAX; i++)
 		bytes[i] = i < 20 ? (i + 1) * 1000 : 20000;
 	assert_int_equal(pace(in_bursts, bytes, POINTS_MAX), LINE_PACE_BURSTS);

@@ -92,7 +92,6 @@ TEST(thresholds)
 		{ "the tick of the peak", is_before_the_user, PEAK_MS / 5 * 4, PEAK_MS / 5 * 4 - 1 },
 	};
 
-	(void)state;
 	thresholds_check(rows, ARRAY_LEN(rows));
 }
 

@@ -116,7 +116,6 @@ TEST(small_blocks_that_stay_make_no_queue_of_a_line)
 		{ 1 * MIB, 42, MODEL_LEAK_BACKLOG },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_site *site;
 

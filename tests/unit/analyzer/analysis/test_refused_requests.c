@@ -220,7 +220,6 @@ TEST(of_one_that_nobody_saw_end_less_is_needed)
 		{ "at work 5 s later", true, 0, 5 * SECOND_NS, "recovered" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const char *got;
 

@@ -30,7 +30,6 @@ TEST(a_column_has_the_unit_of_its_largest)
 	};
 	char text[UNITS_TEXT_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_string_equal(units_bytes_in(units_column_of(cases[i].most), cases[i].bytes, text), cases[i].text);
 }

@@ -57,7 +57,6 @@ TEST(the_newer_of_two_counts)
 		const char *newest;
 	} cases[] = { { { 0, 0 }, NULL }, { { 0, 1 }, "second" }, { { 2, 1 }, "first" }, { { 2, 3 }, "second" } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct capture_builder *builder = capture_builder_new();
 
@@ -87,7 +86,6 @@ TEST(a_damaged_byte_is_told_and_the_other_look_counts)
 	const size_t whole = sizeof(struct kmem_holders);
 	const size_t at[] = { 0, 4, 8, 16, 24, 32, 40, 44, 46, 1000, KMEM_CHUNK_BYTES, whole - 1 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
 		struct capture_builder *builder = capture_builder_new();
 
@@ -105,7 +103,6 @@ TEST(a_damaged_byte_where_nothing_was_written_is_told)
 {
 	struct capture_builder *builder = capture_builder_new();
 
-	(void)state;
 	capture_builder_holders(builder, 1, 1, "only");
 	write_built(builder, KMEM_STATE_RUNNING);
 	flip(KMEM_HEAD_BYTES + 77777);
@@ -140,7 +137,6 @@ TEST(looks_are_written_in_turn)
 	static const char *const texts[] = { "one", "two", "three" };
 	struct capture_builder *builder = capture_builder_new();
 
-	(void)state;
 	(void)capture_builder_site(builder, KMEM_DOMAIN_HEAP,
 	                           capture_builder_stack(builder, (uint64_t[]){ 0x400100 }, 1, 0), 10, 1, 0,
 	                           0); // two chunks before it

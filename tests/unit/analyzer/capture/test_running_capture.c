@@ -28,7 +28,6 @@ TEST(a_process_that_nobody_has_waited_for_is_gone)
 	char wanted[64];
 	siginfo_t info;
 
-	(void)state;
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
@@ -42,7 +41,6 @@ TEST(a_process_without_the_recorder_is_not_recorded)
 {
 	char wanted[96];
 
-	(void)state;
 	(void)snprintf(wanted, sizeof(wanted), "top: process %d is not recorded: start it with kmemshim run",
 	               (int)getpid());
 	assert_string_equal(said_of(getpid()), wanted);

@@ -102,7 +102,6 @@ TEST(what_is_no_pid_is_passed_over)
 	int file = mkstemp(written);
 	char text[32] = "";
 
-	(void)state;
 	assert_true(file >= 0);
 	(void)snprintf(action, sizeof(action), "exec:echo $KMEMSHIM_GUARD_PID >>%s", written);
 	assert_int_equal(killed_looks("$(x)\n-1\n1x\n\n 7\n2 \n2 x\n12\n", action), 0);
@@ -118,7 +117,6 @@ TEST(nobody_reads_in_a_folder_of_another_user)
 	char folder[] = "/tmp/kmem-guard-XXXXXX";
 	const struct guard_task task = { .folder = mkdtemp(folder), .action = "exec:true", .look = killed_at_2 };
 
-	(void)state;
 	if (geteuid() == 0) {
 		assert_int_equal(chown(folder, 65534, 65534), 0);
 		assert_int_equal(launcher_guard_start(&task, 1000), 0);
@@ -131,7 +129,6 @@ TEST(looks_are_taken_one_by_one)
 {
 	int file = mkstemp(told);
 
-	(void)state;
 	assert_true(file >= 0);
 	(void)close(file);
 	assert_int_equal(unlink(told), 0);
@@ -143,7 +140,6 @@ TEST(a_command_does_not_wait_for_a_look)
 {
 	char action[64];
 
-	(void)state;
 	(void)snprintf(action, sizeof(action), "exec:echo >%s", told);
 	assert_int_equal(killed_looks("4 1000\n4 1000\n1\n", action), 0);
 	assert_int_equal(unlink(told), 0);
@@ -156,7 +152,6 @@ TEST(the_pipe_goes_with_a_launcher_that_is_killed)
 	pid_t launcher = fork();
 	int moments = 0;
 
-	(void)state;
 	if (launcher == 0) {
 		(void)launcher_guard_start(&task, 1000);
 		(void)raise(SIGKILL);

@@ -61,7 +61,6 @@ TEST(that_it_was_passed_is_known)
 	struct kmem_guard *taken;
 	struct model *model = load_built(new_scene(&taken), KMEM_STATE_RUNNING);
 
-	(void)state;
 	assert_int_equal(model->damage_count, 0);
 	assert_int_equal(model->processes[0].guard.number, 2);
 	assert_int_equal(model->processes[0].guard.used_bytes, 95 * MIB);
@@ -74,7 +73,6 @@ TEST(a_capture_is_read_as_of_then)
 {
 	static const enum kmem_state ends[] = { KMEM_STATE_RUNNING, KMEM_STATE_CLEAN_EXIT };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct kmem_guard *taken;
 		struct model *model = load_then(new_scene(&taken), ends[i]);

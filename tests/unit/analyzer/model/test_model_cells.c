@@ -157,7 +157,6 @@ TEST(lines_of_a_cell_magic_are_those_of_the_notebook)
 	struct capture_builder *builder = begin(100);
 	struct model *model;
 
-	(void)state;
 	allocate(builder, "/tmp/ipykernel_100/762965178.py", 1000);
 	capture_builder_cell(builder, 4, "\n%%kmem\na = 1", "get_ipython().run_cell_magic('kmem', '', 'a = 1\\n')", 0);
 	end(builder);
@@ -248,7 +247,6 @@ TEST(the_extension_knows_what_the_interpreter_did_not_tell)
 	struct capture_builder *builder = begin(100);
 	struct model *model;
 
-	(void)state;
 	allocate(builder, "/tmp/ipykernel_100/42.py", 1000);
 	allocate(builder, "/tmp/ipykernel_100/" KEEP_HASH ".py", 500);
 	capture_builder_cell(builder, 2, KEEP, "", 0);
@@ -276,7 +274,6 @@ TEST(what_ran_after_the_guard_is_known)
 	struct kmem_guard *guard;
 	struct model *model;
 
-	(void)state;
 	allocate(builder, "train.py", 1000); // no cell holds anything
 	guard = capture_builder_guard(builder, 0);
 	guard->passing = (struct kmem_guard_passing){ .monotonic_ns = 5000, .limit_bytes = 1, .number = 1 };
@@ -303,7 +300,6 @@ TEST(lines_that_are_no_cells_are_told_and_the_others_read)
 	struct capture_builder *builder = begin(100);
 	struct model *model;
 
-	(void)state;
 	allocate(builder, "/tmp/ipykernel_100/42.py", 1000);
 	end(builder);
 	write_texts("{\"file\": \"/tmp/ipykernel_100/42.py\", \"execution_count\": -1, \"text\": \"x\"}\n"

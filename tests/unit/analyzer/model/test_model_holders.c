@@ -36,7 +36,6 @@ TEST(lines_and_ways_are_read)
 	struct holders *holders = read_text(HEAD "[" LINE("3") "]}");
 	const struct holders_line *line;
 
-	(void)state;
 	assert_non_null(holders);
 	assert_int_equal(holders->pid, 7);
 	assert_int_equal(holders->stopped_us, 12);
@@ -61,7 +60,6 @@ TEST(the_container_is_the_one_with_its_items)
 	};
 	struct holders_way other = way;
 
-	(void)state;
 	assert_int_equal(model_holders_container(&way), strlen("local `a` -> dict of 10 [*] -> dict of 1,000 [*]"));
 	other.items = 1000;
 	assert_int_equal(model_holders_container(&other), strlen("local `a` -> dict of 10 [*]"));
@@ -93,7 +91,6 @@ TEST(what_was_found_for_sure_comes_before_a_guess_that_ends_with_a_call)
 		  "no time" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct holders_way ways[] = { cases[i].ways[0], cases[i].ways[1] };
 		struct holders_line line = { .samples = ways[0].samples + ways[1].samples, .way_count = 2, .ways = ways };
@@ -114,7 +111,6 @@ TEST(what_is_not_ours_is_none)
 		                                 "{\"schema\": 1, \"holders\": {}}",
 		                                 "{\"schema\": 1, \"holders\": [}" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		assert_null(read_text(texts[i]));
 }
@@ -126,7 +122,6 @@ TEST(strange_contents_do_no_harm)
 		HEAD "[7, {}, null, {\"ways\": 3}, {\"ways\": [4, {\"kind\": \"lost\", \"items\": -5}],"
 			 " \"place\": \"a\\u001b[31m\\nb\", \"line\": 1e99}]}");
 
-	(void)state;
 	assert_non_null(holders);
 	assert_int_equal(holders->line_count, 5);
 	assert_int_equal(holders->lines[4].way_count, 1);
@@ -143,7 +138,6 @@ TEST(the_newest_look_at_a_line_counts)
 	struct model model = { .process_count = 3, .processes = processes };
 	struct model_frame frame = { .file = "/a.py", .function = "f", .line = 3 };
 
-	(void)state;
 	assert_null(model_holders_of(&model, &frame, DOMAIN_HEAP));
 	processes[0].holders = read_text(HEAD "[" LINE("3") "]}");
 	processes[0].holders->monotonic_ns = 5;
@@ -171,7 +165,6 @@ TEST(a_look_of_another_version_is_told)
 	struct capture_builder *builder = capture_builder_new();
 	struct model *model;
 
-	(void)state;
 	capture_builder_holders(builder, 0, 2, "{\"schema\": 9, \"holders\": []}");
 	model = load_built(builder, KMEM_STATE_CLEAN_EXIT);
 	assert_null(model->processes[0].holders);

@@ -186,7 +186,6 @@ TEST(what_threads_did_is_put_to_the_line_that_gave_the_work)
 	struct model_site sites[SITES];
 	struct text_pool *pool = text_pool_new();
 
-	(void)state;
 	for (unsigned i = 0; i < SITES; i++) {
 		sites[i] = (struct model_site){ .frames = stacks[i], .frame_count = 2, .where = stacks[i][1] };
 		sites[i].where_relation = i == OWN_GIVES || i == OWN_WAITS || i == OWN_BEGINS ? MODEL_RELATION_OWN

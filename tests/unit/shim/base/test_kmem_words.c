@@ -91,7 +91,6 @@ TEST(only_what_says_so_turns_a_protection_off)
 	static const char *const off[] = { "", "0", "no", "off", "false", "No", "OFF", "False" };
 	static const char *const on[] = { "1", "true", "TRUE", "yes", "on", "2", "y", "0 ", " ", "nope" };
 
-	(void)state;
 	assert_false(kmem_is_wanted(NULL));
 	for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++)
 		assert_false(kmem_is_wanted(off[i]));

@@ -248,7 +248,6 @@ TEST(a_beat_that_has_no_room_waits_for_one_that_has)
 	pthread_t thread;
 	void *failed;
 
-	(void)state;
 	beat_due_restart(0, UINT64_C(1) << 40, UINT64_MAX, UINT64_MAX, 0); // its second is long over
 	assert_int_equal(pthread_create(&thread, NULL, ask_with_little_stack, &is_due), 0);
 	assert_int_equal(pthread_join(thread, &failed), 0);

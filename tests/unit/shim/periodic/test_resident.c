@@ -265,7 +265,7 @@ TEST_WITH(in_pieces_it_finds_what_a_whole_look_does, start_empty, NULL)
 TEST_WITH(so_does_a_cheap_look, start_empty, NULL)
 {
 	resident_cheap_bytes = 0;
-	in_pieces_it_finds_what_a_whole_look_does(state);
+	in_pieces_it_finds_what_a_whole_look_does(test_state);
 	resident_cheap_bytes = RESIDENT_CHEAP_BYTES;
 }
 

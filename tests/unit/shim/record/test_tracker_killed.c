@@ -190,7 +190,7 @@ TEST(the_words_of_the_books_are_apart_for_some_instructions)
 		int64_t total_bytes;
 		int64_t counted_bytes;
 
-		(void)start_empty(state);
+		(void)start_empty(test_state);
 		domain = cases[i].domain;
 		make(OLD);
 		assert_int_equal(pthread_create(&thread, NULL, make_in_thread, NULL), 0);

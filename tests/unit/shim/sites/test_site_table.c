@@ -245,7 +245,7 @@ TEST_WITH(clear_forgets_everything, start_empty, NULL)
 {
 	for (uint32_t i = 0; i < 100; i++)
 		site_table_find(&owner, stack_of(i, i, i + 10), 0, 1);
-	start_empty(state);
+	start_empty(test_state);
 	assert_int_equal(site_table_find(&owner, stack_of(50, 50, 60), 0, 1), 1);
 	assert_int_equal(stored(1)->frames[0], PYTHON(50));
 }

@@ -228,7 +228,6 @@ TEST(a_request_is_a_round)
 {
 	struct server at = server(KMEM_CODE_LIBRARY);
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
 		look(at.wait);
 		look(at.accept);
@@ -247,7 +246,6 @@ TEST(a_request_is_a_round_around_the_loops_in_it)
 {
 	struct server at = server(KMEM_CODE_LIBRARY);
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
 		for (unsigned k = 0; k < 20; k++) {
 			look(at.route);
@@ -264,7 +262,6 @@ TEST(a_server_that_waits_makes_no_rounds_once_it_serves)
 {
 	struct server at = server(KMEM_CODE_LIBRARY);
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++)
 		look(at.accept);
 	for (unsigned i = 0; i < 100; i++) {
@@ -283,7 +280,6 @@ TEST(a_server_takes_over_from_what_was_before_it)
 	struct server at = server(KMEM_CODE_LIBRARY);
 	uint32_t before = SITE(frame(code(0), 2), frame(code(KMEM_CODE_LIBRARY), 7));
 
-	(void)state;
 	for (unsigned i = 0; i < 50; i++)
 		look(before);
 	for (unsigned i = 0; i < 100; i++) {
@@ -315,7 +311,6 @@ TEST(a_thread_for_each_request_is_a_round)
 	uint32_t inside = SITE(library, handler);
 	uint32_t accept = SITE(frame(code(0), 15), library);
 
-	(void)state;
 	for (unsigned i = 0; i < 7; i++)
 		serve_once(2, before, inside, 1);
 	assert_int_equal(counted(), 0);
@@ -334,7 +329,6 @@ TEST(a_pool_of_threads_goes_on_counting)
 	static struct steps_thread pool[16];
 	uint32_t inside = SITE(frame(code(KMEM_CODE_LIBRARY), 975), frame(code(0), 5));
 
-	(void)state;
 	memset(pool, 0, sizeof(pool));
 	for (unsigned i = 0; i < 16 * 300; i++) {
 		pool[i % 16].next_ticks = 0;
@@ -347,7 +341,6 @@ TEST(a_coroutine_that_goes_on_is_no_new_request)
 {
 	struct server at = server(KMEM_CODE_LIBRARY);
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
 		look(at.wait);
 		look(at.route);
@@ -364,7 +357,6 @@ TEST(what_an_import_runs_is_no_request)
 {
 	struct server at = server(KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB);
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
 		look(at.wait);
 		look(at.accept);
@@ -381,7 +373,6 @@ TEST(a_loop_around_callbacks_takes_over)
 	uint32_t fit = SITE(frame(main_code, 20), frame(library, 7));
 	uint32_t called = SITE(frame(main_code, 20), frame(library, 7), frame(callback, 3));
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
 		look(load);
 		for (unsigned k = 0; k < 5; k++) {

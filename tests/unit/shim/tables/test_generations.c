@@ -146,7 +146,7 @@ TEST(the_clock_follows_what_grows_faster)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		uint8_t before;
 
-		start_empty(state);
+		start_empty(test_state);
 		for (uint64_t k = 0; k < cases[i].times; k++)
 			generations_tick(cases[i].bytes, 1);
 		for (unsigned k = 0; cases[i].times == 4000 && k < 40000; k++)
