@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/document.h"
 #include "base/output.h"
 #include "base/progress.h"
 #include "cli/cmd_report.h"
@@ -128,6 +129,7 @@ cmd_tree(const struct options *options, int *status, struct fail *fail)
 {
 	const struct report_options all = { .top = UINT64_MAX, .domain = options->domain };
 	const struct export_value *value = value_of(options, fail);
+	struct document document = { .count = 0 };
 	struct opened_report opened;
 	enum grouping grouping;
 	char heading[64];
@@ -148,7 +150,8 @@ cmd_tree(const struct options *options, int *status, struct fail *fail)
 		                                    .is_native = options->is_native,
 		                                    .has_all = options->has_all,
 		                                    .grouping = grouping },
-		            stdout);
+		            &document);
+		document_put(&document, stdout);
 		is_done = output_finish(fail);
 	}
 	cmd_report_close(&opened);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/document.h"
 #include "base/items.h"
 #include "base/json_fields.h"
 #include "base/output.h"
@@ -188,11 +189,11 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 		{ &rank_leaks, RENDER_DEVICES, "Still held on devices, leaks first" },
 	};
 	const struct report_options rows = rows_of(options, top);
+	struct document document = { .count = 0 };
 
 	render_text_verdict(report, stream);
-	if (report->guard.line_count != 0 && report->domain == NULL)
-		(void)fputc('\n', stream);
-	render_text_guard(report, stream);
+	(void)fputc('\n', stream); // before the first of what follows
+	render_guard(report, &document);
 	for (size_t i = 0; i < COUNT_OF(tables); i++) {
 		const struct render_options wanted = {
 			.is_native = options->is_native,
@@ -203,19 +204,21 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 		if (report->domain_count == 0 ||
 		    (tables[i].scope == RENDER_DEVICES && (options->domain != NULL || !has_devices(report))))
 			continue; // nothing was allocated there
-		if (!report_rank(report, tables[i].ranking, &rows, fail))
+		if (!report_rank(report, tables[i].ranking, &rows, fail)) {
+			document_clear(&document);
 			return false;
-		(void)fputc('\n', stream);
-		render_text_lines(report, &wanted, stream);
+		}
+		render_lines(report, &wanted, &document);
 	}
-	(void)fputc('\n', stream);
-	render_text_totals(report, stream);
+	document_add(&document, DOCUMENT_LINE, NULL, "%s", "");
+	render_totals(report, &document);
 	if (report->domain == NULL)
-		render_text_marks(report, options->has_all, stream);
+		render_marks(report, options->has_all, &document);
 	if (options->has_all)
-		render_text_efforts(report, stream);
-	(void)fputc('\n', stream);
-	render_text_remarks(report, stream);
+		render_efforts(report, &document);
+	document_add(&document, DOCUMENT_LINE, NULL, "%s", "");
+	render_remarks(report, &document);
+	document_put(&document, stream);
 	return true;
 }
 
@@ -235,27 +238,32 @@ bool
 cmd_report_table(struct report *report, const struct options *options, uint64_t top, FILE *stream, struct fail *fail)
 {
 	const struct render_options wanted = { .is_native = options->is_native };
+	struct document document = { .count = 0 };
 	enum grouping grouping;
 
 	if (!cmd_report_grouping(options, &grouping, fail))
 		return false;
 	if (grouping == GROUPING_LINE)
-		render_text_lines(report, &wanted, stream);
+		render_lines(report, &wanted, &document);
 	else
-		render_groups(report, grouping, options_top(options, top), stream);
-	render_text_losses(report, stream);
-	render_text_peak_error(report, stream);
+		render_groups(report, grouping, options_top(options, top), &document);
+	render_losses(report, &document);
+	render_peak_error(report, &document);
+	document_put(&document, stream);
 	return true;
 }
 
 bool
 cmd_report_verdict(struct report *report, const struct options *options, uint64_t top, FILE *stream, struct fail *fail)
 {
+	struct document document = { .count = 0 };
+
 	(void)options;
 	(void)top;
 	(void)fail;
 	render_text_verdict(report, stream);
-	render_text_guard(report, stream);
+	render_guard(report, &document);
+	document_put(&document, stream);
 	return true;
 }
 

@@ -5,7 +5,6 @@
  */
 #include "diff/diff.h"
 
-#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +14,11 @@
 #include "base/order.h"
 #include "base/units.h"
 #include "diff/diff_match.h"
-#include "report/paragraph.h"
+#include "base/paragraph.h"
 
 #define LITTLE_BYTES \
 	(UINT64_C(64) << 10) // and 1/LITTLE_PART of the whole: no row that changed by less is worth a sentence
 #define LITTLE_PART 200
-#define NAMED_MOST 2
 #define SECOND_PART 20 // of the first one's change, for the second to be named
 
 NAMES_OF(diff_state_name, [DIFF_CHANGED] = "changed", [DIFF_NEW] = "new", [DIFF_GONE] = "gone", [DIFF_SAME] = "same")
@@ -230,31 +228,32 @@ change_of(const struct scope *scope, const struct diff_row *row)
 	return scope->is_peak ? row->peak_change : row->live_change;
 }
 
-/* Of all rows in memory, whatever their state, those that changed most; doubtful ones only when there is no other. */
-static size_t
-find_most(const struct diff *diff, const struct scope *scope, const struct diff_row *most[NAMED_MOST])
+static uint64_t
+held_of(const struct scope *scope, const struct diff_figures *figures)
 {
-	size_t found = 0;
+	return scope->is_peak ? figures->peak_bytes : figures->live_bytes;
+}
+
+/* By how much it may be named in the sentence: 0 = not at all. scope: NULL = all memory. */
+static uint64_t
+worth(const struct scope *scope, const struct diff_row *row)
+{
+	if (row->is_address_space || row->is_within_error || (scope != NULL && !is_in_scope(scope, row)))
+		return 0;
+	return scope != NULL ? magnitude(change_of(scope, row)) : amount_of(row);
+}
+
+/* The row that changed most, whatever its state, but one; NULL = none changed. */
+static const struct diff_row *
+find_most(const struct diff *diff, const struct scope *scope, const struct diff_row *but)
+{
+	const struct diff_row *most = NULL;
 
 	EACH (row, diff->rows, diff->row_count) {
-		size_t at = found;
-
-		if (row->is_address_space || row->is_within_error || (scope != NULL && !is_in_scope(scope, row)))
-			continue;
-		uint64_t amount = scope != NULL ? magnitude(change_of(scope, row)) : amount_of(row);
-
-		if (amount == 0)
-			continue;
-		while (at > 0 && amount > (scope != NULL ? magnitude(change_of(scope, most[at - 1])) : amount_of(most[at - 1])))
-			at--;
-		if (at >= NAMED_MOST)
-			continue;
-		for (size_t j = found < NAMED_MOST ? found : NAMED_MOST - 1; j > at; j--)
-			most[j] = most[j - 1];
-		most[at] = row;
-		found += found < NAMED_MOST;
+		if (row != but && worth(scope, row) > (most != NULL ? worth(scope, most) : 0))
+			most = row;
 	}
-	return found;
+	return most;
 }
 
 static const char *
@@ -289,18 +288,6 @@ rest_of(const struct diff *diff, const struct scope *scope, const struct diff_ro
 		}
 	}
 	return rest;
-}
-
-static void
-sum(const struct diff *diff, const struct scope *scope, uint64_t *then, uint64_t *now)
-{
-	*then = *now = 0;
-	for (size_t i = 0; i < diff->row_count; i++) {
-		if (!is_in_scope(scope, &diff->rows[i]))
-			continue;
-		*then += scope->is_peak ? diff->rows[i].then.peak_bytes : diff->rows[i].then.live_bytes;
-		*now += scope->is_peak ? diff->rows[i].now.peak_bytes : diff->rows[i].now.live_bytes;
-	}
 }
 
 static void
@@ -342,15 +329,16 @@ say_doubtful(const struct rest *rest, FILE *stream)
 static void
 say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
 {
-	const struct diff_row *named[NAMED_MOST];
-	size_t count = find_most(diff, scope, named);
+	const struct diff_row *first_row = find_most(diff, scope, NULL);
+	const struct diff_row *named[] = { first_row, first_row != NULL ? find_most(diff, scope, first_row) : NULL };
+	size_t count = named[0] == NULL ? 0 : named[1] == NULL ? 1 : 2;
 	const char *unit = diff->by == DIFF_BY_FUNCTION ? "function" : "line";
 	uint64_t first = count != 0 ? magnitude(change_of(scope, named[0])) : 0;
 
 	struct rest rest = rest_of(diff, scope, named, count);
 
 	/* A second one that is small beside the first is one of the rest. */
-	if (count == NAMED_MOST && rest.count != 0 && magnitude(change_of(scope, named[1])) < first / SECOND_PART)
+	if (count == COUNT_OF(named) && rest.count != 0 && magnitude(change_of(scope, named[1])) < first / SECOND_PART)
 		rest = rest_of(diff, scope, named, count = 1);
 	for (size_t i = 0; i < count; i++) {
 		(void)fprintf(stream, i == 0 ? ": " : ", ");
@@ -368,41 +356,36 @@ say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
 char *
 diff_headline(const struct diff *diff)
 {
-	const struct diff_row *most[NAMED_MOST];
+	const struct diff_row *most = find_most(diff, NULL, NULL);
 	const char *unit = diff->by == DIFF_BY_FUNCTION ? "function" : "line";
 	struct scope scope = { .is_host = true };
-	struct rest rest;
-	uint64_t then;
-	uint64_t now;
 	char *text;
 	FILE *stream = memory_stream(&text, NULL);
 
-	if (find_most(diff, NULL, most) != 0) {
-		scope = (struct scope){ .is_host = domain_is_host(name_of(most[0])->domain_kind),
-			                    .domain = name_of(most[0])->domain,
-			                    .is_peak = magnitude(most[0]->peak_change) > magnitude(most[0]->live_change) };
-		sum(diff, &scope, &then, &now);
-		if (amount_of(most[0]) < LITTLE_BYTES && amount_of(most[0]) < (then > now ? then : now) / LITTLE_PART) {
-			OWNED char *name = diff_name(diff, diff_row_where(diff, most[0]));
+	if (most != NULL)
+		scope = (struct scope){ .is_host = domain_is_host(name_of(most)->domain_kind),
+			                    .domain = name_of(most)->domain,
+			                    .is_peak = magnitude(most->peak_change) > magnitude(most->live_change) };
+	uint64_t then = SUM_OF(row, diff->rows, diff->row_count,
+	                       is_in_scope(&scope, row) ? held_of(&scope, &row->then) : 0);
+	uint64_t now = SUM_OF(row, diff->rows, diff->row_count, is_in_scope(&scope, row) ? held_of(&scope, &row->now) : 0);
+	struct rest rest = rest_of(diff, &scope, &most, most != NULL);
 
-			(void)fprintf(stream, "Nearly nothing changed: the most is %s at %s", UNITS_BYTES(amount_of(most[0])),
-			              name);
-			rest = rest_of(diff, &scope, most, 1);
-			if (rest.doubtful_error_bytes > amount_of(most[0])) {
-				(void)fprintf(stream, ", beside ");
-				say_doubtful(&rest, stream);
-			}
-		} else {
-			say_totals(&scope, then, now, stream);
-			say_rows(diff, &scope, stream);
-		}
+	if (most != NULL &&
+	    (amount_of(most) >= LITTLE_BYTES || amount_of(most) >= (then > now ? then : now) / LITTLE_PART)) {
+		say_totals(&scope, then, now, stream);
+		say_rows(diff, &scope, stream);
 	} else {
-		(void)fprintf(stream, "No %s changed", unit);
-		rest = rest_of(diff, &scope, most, 0);
-		if (rest.doubtful_error_bytes != 0) {
-			(void)fprintf(stream, " by more than the error of its estimate: ");
+		OWNED char *name = diff_name(diff, most != NULL ? diff_row_where(diff, most) : "");
+		bool is_told = rest.doubtful_error_bytes > (most != NULL ? amount_of(most) : 0);
+
+		if (most != NULL)
+			(void)fprintf(stream, "Nearly nothing changed: the most is %s at %s%s", UNITS_BYTES(amount_of(most)), name,
+			              is_told ? ", beside " : "");
+		else
+			(void)fprintf(stream, "No %s changed%s", unit, is_told ? " by more than the error of its estimate: " : "");
+		if (is_told)
 			say_doubtful(&rest, stream);
-		}
 	}
 	(void)fprintf(stream, ".");
 	memory_stream_close(stream);
@@ -417,42 +400,6 @@ has_domain(const struct diff_side *side, enum domain_kind kind)
 	return ANY(domain, side->domains, side->domain_count, domain->kind == kind);
 }
 
-/* Each: NULL where it is not so. */
-static char *
-note_program(const struct diff *diff)
-{
-	OWNED char *before = diff_name(diff, diff->before->program);
-	OWNED char *after = diff_name(diff, diff->after->program);
-
-	return strcmp(diff->before->program, diff->after->program) != 0
-	           ? memory_printed("these are two programs: %s, and %s", before, after)
-	           : NULL;
-}
-
-static char *
-note_python(const struct diff *diff)
-{
-	const char *before = diff->before->python_version;
-	const char *after = diff->after->python_version;
-
-	if (before[0] == '\0' || after[0] == '\0' || strcmp(before, after) == 0)
-		return NULL;
-	return memory_printed("the old one used Python %s, the new one %s: they allocate in other ways", before, after);
-}
-
-static char *
-note_objects(const struct diff *diff)
-{
-	bool were_arenas = has_domain(diff->before, DOMAIN_PYTHON_ARENA);
-	bool are_arenas = has_domain(diff->after, DOMAIN_PYTHON_ARENA);
-
-	if (were_arenas == are_arenas || diff->before->python_version[0] == '\0' || diff->after->python_version[0] == '\0')
-		return NULL;
-	return memory_printed("only the %s one has Python's arenas; the other was recorded with --python-objects or "
-	                      "PYTHONMALLOC=malloc, so lines of small objects differ: record both in the same way",
-	                      were_arenas ? "old" : "new");
-}
-
 static char *
 note_sides(bool was, bool is, const char *both, const char *one, const char *rest)
 {
@@ -464,34 +411,39 @@ note_sides(bool was, bool is, const char *both, const char *one, const char *res
 	                                    was && is ? both : one, rest);
 }
 
-static char *
-note_running(const struct diff *diff)
-{
-	return note_sides(diff->before->is_running, diff->after->is_running, "still running", "still running",
-	                  ": \"at the end\" is now");
-}
-
-static char *
-note_snapshot(const struct diff *diff)
-{
-	return note_sides(diff->before->is_snapshot, diff->after->is_snapshot, "snapshots", "a snapshot",
-	                  ": \"at the end\" is that moment; peaks are those of the whole run");
-}
-
 char *
 diff_note(const struct diff *diff, unsigned number)
 {
-	static char *(*const notes[])(const struct diff *diff) = {
-		note_program, note_python, note_objects, note_running, note_snapshot,
+	const struct diff_side *before = diff->before;
+	const struct diff_side *after = diff->after;
+	OWNED char *program = diff_name(diff, before->program);
+	OWNED char *other = diff_name(diff, after->program);
+	bool are_python = before->python_version[0] != '\0' && after->python_version[0] != '\0';
+	bool were_arenas = has_domain(before, DOMAIN_PYTHON_ARENA);
+	char *notes[DIFF_NOTES_MOST] = {
+		strcmp(before->program, after->program) != 0
+			? memory_printed("these are two programs: %s, and %s", program, other)
+			: NULL,
+		are_python && strcmp(before->python_version, after->python_version) != 0
+			? memory_printed("the old one used Python %s, the new one %s: they allocate in other ways",
+		                     before->python_version, after->python_version)
+			: NULL,
+		are_python && were_arenas != has_domain(after, DOMAIN_PYTHON_ARENA)
+			? memory_printed("only the %s one has Python's arenas; the other was recorded with --python-objects or "
+		                     "PYTHONMALLOC=malloc, so lines of small objects differ: record both in the same way",
+		                     were_arenas ? "old" : "new")
+			: NULL,
+		note_sides(before->is_running, after->is_running, "still running", "still running", ": \"at the end\" is now"),
+		note_sides(before->is_snapshot, after->is_snapshot, "snapshots", "a snapshot",
+		           ": \"at the end\" is that moment; peaks are those of the whole run"),
 	};
-	static_assert(COUNT_OF(notes) <= DIFF_NOTES_MOST, "a reader has room for all");
+	char *wanted = NULL;
 
-	for (size_t i = 0; i < COUNT_OF(notes); i++) {
-		char *text = notes[i](diff);
-
-		if (text != NULL && number-- == 0)
-			return text;
-		free(text);
+	for (size_t i = 0; i < DIFF_NOTES_MOST; i++) {
+		if (notes[i] != NULL && number-- == 0)
+			wanted = notes[i];
+		else
+			free(notes[i]);
 	}
-	return NULL;
+	return wanted;
 }

@@ -87,9 +87,9 @@ char *diff_headline(const struct diff *diff);
 #define DIFF_NOTES_MOST 8
 char *diff_note(const struct diff *diff, unsigned number);
 
-void render_diff_text(const struct diff *diff, uint64_t top, FILE *stream);
-void render_diff_markdown(const struct diff *diff, uint64_t top, FILE *stream);
 /* top: rows at most. */
+struct document;
+void render_diff(const struct diff *diff, uint64_t top, struct document *document);
 void render_diff_json(const struct diff *diff, uint64_t top, FILE *stream);
 extern const struct json_object diff_object;
 

@@ -12,7 +12,7 @@
 #include "base/place.h"
 #include "base/text_clean.h"
 #include "base/units.h"
-#include "report/paragraph.h"
+#include "base/paragraph.h"
 #include "verdict/words.h"
 
 #define HEAD_ROWS 5u

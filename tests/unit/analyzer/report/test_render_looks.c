@@ -16,11 +16,11 @@ make(void)
 }
 
 static void
-write_page(const struct report *report, FILE *stream)
+add_page(const struct report *report, struct document *document)
 {
-	render_text_totals(report, stream);
-	written_lines(report, stream);
-	render_text_remarks(report, stream);
+	render_totals(report, document);
+	written_lines(report, document);
+	render_remarks(report, document);
 }
 
 /* The page of the model that was made, for free(). */
@@ -29,7 +29,7 @@ page(const char *domain)
 {
 	const struct report_options rows = { .top = 5, .domain = domain };
 
-	return written(&hand.model, &rank_sites, &rows, write_page);
+	return written_part(&hand.model, &rank_sites, &rows, add_page);
 }
 
 static void
@@ -118,6 +118,28 @@ what_found_no_room_is_not_attributed(void **state)
 	hand.process.losses[KMEM_LOST_EVENTS] = 8;
 	(void)snprintf(says, sizeof(says), "%s%s", libraries, blocks);
 	check_page(says);
+}
+
+static void
+add_waste(const struct report *report, struct document *document)
+{
+	render_waste(report, 5, document);
+}
+
+/* A fifth of what was in memory is no finding of its own, and is told in the sentence about all: both are one figure. */
+static void
+what_malloc_keeps_is_the_verdicts_part(void **state)
+{
+	static const struct report_options rows = { .top = 5 };
+	char *text;
+
+	make();
+	hand.resident.part_bytes[KMEM_RESIDENT_HEAP] = 250 * MIB;
+	hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 100, .empty_bytes = 60 * MIB };
+	text = written_part(&hand.model, &rank_sites, &rows, add_waste);
+	if (strstr(text, " 60.0 MiB  by all processes: 20 % of what was in memory\n") == NULL)
+		fail_msg("%s", text);
+	free(text);
 }
 
 /* Kinds are counted now and then: of a process that was killed, blocks came and went since. */
@@ -314,7 +336,7 @@ efforts_text(void)
 {
 	const struct report_options rows = { .top = 5 };
 
-	return written(&hand.model, &rank_sites, &rows, render_text_efforts);
+	return written_part(&hand.model, &rank_sites, &rows, render_efforts);
 }
 
 static void
@@ -357,6 +379,7 @@ main(void)
 		cmocka_unit_test(a_page_of_one_domain_is_of_that_alone),
 		cmocka_unit_test(the_age_of_the_resident_set_is_said),
 		cmocka_unit_test(a_look_of_another_time_is_told_beside_the_last_heartbeat),
+		cmocka_unit_test(what_malloc_keeps_is_the_verdicts_part),
 		cmocka_unit_test(kinds_that_were_counted_earlier_say_so),
 		cmocka_unit_test(kinds_that_are_left_out_are_said),
 		cmocka_unit_test(what_found_no_room_is_not_attributed),

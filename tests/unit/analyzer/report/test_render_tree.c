@@ -16,11 +16,11 @@ live_of(const struct model_site *site)
 }
 
 static void
-write_tree(const struct report *report, FILE *stream)
+add_tree(const struct report *report, struct document *document)
 {
 	const struct tree_options wanted = { .heading = "Live", .bytes_of = live_of, .has_all = has_all };
 
-	render_tree(report, &wanted, stream);
+	render_tree(report, &wanted, document);
 }
 
 #define C_LIBRARY "libc.so.6"
@@ -72,7 +72,7 @@ add_site(uint64_t bytes, const struct model_frame *frames, uint32_t count)
 static void
 check_tree(const char *wanted)
 {
-	char *text = written(&hand.model, &rank_sites, &(struct report_options){ .top = UINT64_MAX }, write_tree);
+	char *text = written_part(&hand.model, &rank_sites, &(struct report_options){ .top = UINT64_MAX }, add_tree);
 
 	assert_string_equal(text, wanted);
 	free(text);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/text_clean.h"
-#include "report/paragraph.h"
+#include "base/paragraph.h"
 
 static void
 a_text_that_is_too_wide_leaves_its_middle(void **state)
