@@ -2,12 +2,13 @@
  * render_groups.c - what functions, files, modules, packages or threads held: "pandas holds 3.1 GiB, of which 2.2 in merge".
  *
  * Each site is in one group, so the groups add up to what the report's lines do; all domains together, without devices and address
- * space. Rows are ordered by what is in memory.
+ * space. What was asked for and not touched is in no figure but of what was allocated.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
 
+#include "base/amount.h"
 #include "base/document.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -23,8 +24,8 @@
 #define TRIFLE_PART 1000 // groups with less of all are summed up, the first excepted
 
 struct figures {
-	uint64_t shown_bytes;     // rows are ordered by it; with what is not in memory
-	uint64_t untouched_bytes; // of these
+	uint64_t shown_bytes;     // rows are ordered by it
+	uint64_t untouched_bytes; // not in it
 	uint64_t peak_bytes;
 	uint64_t live_bytes;
 	uint64_t leaking_bytes;
@@ -52,7 +53,7 @@ struct group {
 
 struct view {
 	const char *ranking;
-	uint64_t (*shown)(const struct model_site *site);
+	uint64_t (*asked)(const struct model_site *site);
 	struct document_column columns[7];
 };
 
@@ -113,13 +114,15 @@ add_part(struct group *group, const char *name, uint64_t bytes)
 }
 
 static void
-add(struct figures *to, const struct report_site *site, uint64_t shown)
+add(struct figures *to, const struct report_site *site, uint64_t asked)
 {
-	to->shown_bytes += shown;
-	to->untouched_bytes += site->of.untouched_bytes < shown ? site->of.untouched_bytes : shown;
-	to->peak_bytes += site->of.peak_bytes;
-	to->live_bytes += site->of.live_bytes;
-	to->leaking_bytes += site->of.leak == MODEL_LEAK_LEAK ? site->of.live_bytes : 0;
+	uint64_t live_bytes = amount_less(site->of.live_bytes, site->of.untouched_bytes);
+
+	to->shown_bytes += amount_less(asked, site->of.untouched_bytes);
+	to->untouched_bytes += amount_lesser(asked, site->of.untouched_bytes);
+	to->peak_bytes += amount_less(site->of.peak_bytes, site->of.untouched_bytes);
+	to->live_bytes += live_bytes;
+	to->leaking_bytes += site->of.leak == MODEL_LEAK_LEAK ? live_bytes : 0;
 	to->live_count += site->of.live_count;
 	to->allocated_bytes += site->of.allocated_bytes;
 	to->allocated_count += site->of.allocated_count;
@@ -136,7 +139,7 @@ gather(const struct report *report, const struct view *view, enum grouping group
 
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
-		uint64_t shown = view->shown(&site.of);
+		uint64_t asked = view->asked(&site.of);
 
 		if (!report_sums_up(report, site.of.domain)) {
 			*has_devices = *has_devices || (report->domain == NULL && report->domains[site.of.domain].is_device);
@@ -146,21 +149,15 @@ gather(const struct report *report, const struct view *view, enum grouping group
 
 		struct group *group = group_of(&groups, name);
 
-		add(&group->held, &site, shown);
-		add(sum, &site, shown);
-		add_part(group, part, shown);
+		add(&group->held, &site, asked);
+		add(sum, &site, asked);
+		add_part(group, part, amount_less(asked, site.of.untouched_bytes));
 	}
 	return groups;
 }
 
-static uint64_t
-in_memory(const struct figures *held)
-{
-	return held->shown_bytes - held->untouched_bytes;
-}
-
 ORDER_OF_POINTERS(compare_groups, struct group,
-	order_numbers(a->is_last, b->is_last) ?: order_numbers(in_memory(&b->held), in_memory(&a->held))
+	order_numbers(a->is_last, b->is_last) ?: order_numbers(b->held.shown_bytes, a->held.shown_bytes)
 	?: order_numbers(b->held.allocated_bytes, a->held.allocated_bytes) ?: strcmp(a->name, b->name))
 
 static int
@@ -176,10 +173,8 @@ add_group(const struct view *view, struct group *group, const struct figures *su
 {
 	size_t shown = 0;
 
-	add_figures(view, &group->held, UNITS_SHARE(verdict_share(in_memory(&group->held), in_memory(sum))), group->name,
+	add_figures(view, &group->held, UNITS_SHARE(verdict_share(group->held.shown_bytes, sum->shown_bytes)), group->name,
 	            document);
-	if (render_tells_untouched(group->held.untouched_bytes, group->held.shown_bytes))
-		document_add(document, DOCUMENT_BELOW, NULL, "%s of it in memory", UNITS_BYTES(in_memory(&group->held)));
 	HASH_SRT(hh, group->parts, compare_parts);
 	for (const struct part *part = group->parts; part != NULL && shown < PARTS_SHOWN; part = part->hh.next, shown++) {
 		if (part->bytes < group->held.shown_bytes / PART_OF_GROUP || part->bytes == 0)
@@ -257,9 +252,8 @@ render_groups(const struct report *report, enum grouping grouping, uint64_t top,
 	SORT(rows, count, compare_groups);
 	document_add(document, DOCUMENT_HEADING, NULL, "%s, by %s: %s of %s%s", report->heading, grouping_name(grouping),
 	             UNITS_BYTES(sum.shown_bytes), render_what(report), render_summed(report, RENDER_SUMMED_ROOM));
+	render_untouched(sum.untouched_bytes, sum.shown_bytes, document);
 	add_rows(view, rows, count, top, &sum, document);
-	if (render_tells_untouched(sum.untouched_bytes, sum.shown_bytes))
-		document_add(document, DOCUMENT_LINE, NULL, "Order and shares count only what is in memory.");
 	if (sum.is_estimated)
 		document_add(document, DOCUMENT_LINE, NULL,
 		             "≈ estimated in part, from a sample of small Python objects; see docs/report.md");

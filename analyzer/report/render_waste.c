@@ -140,8 +140,8 @@ add_fragmentation(const struct report *report, uint64_t top, struct document *do
 	bool is_told = add_freed(report, document);
 
 	if (!is_told && kept != NULL && kept->bytes >= WORTH_BYTES) // the part that the verdict tells
-		document_add(document, DOCUMENT_LINE, NULL, "%9s  by all processes: %s of what was in memory",
-		             UNITS_BYTES(kept->bytes), UNITS_SHARE(verdict_share(kept->bytes, memory->of.bytes)));
+		document_add(document, DOCUMENT_LINE, NULL, "%9s  in all: %s of what was in memory", UNITS_BYTES(kept->bytes),
+		             UNITS_SHARE(verdict_share(kept->bytes, memory->of.bytes)));
 	else if (!is_told)
 		document_add(document, DOCUMENT_LINE, NULL, "%9s  little, or not sampled", "");
 	for (size_t i = 0; i < count && i < top; i++) {

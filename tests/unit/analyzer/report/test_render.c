@@ -161,28 +161,33 @@ lines_of(const struct ranking *ranking, uint64_t top)
 	return written_part(&hand.model, ranking, &options, written_lines);
 }
 
+/* Does the table say `told`, and not `untold`? NULL: not asked. */
+static void
+tells(const struct ranking *ranking, uint64_t top, const char *told, const char *untold)
+{
+	char *text = lines_of(ranking, top);
+
+	if ((told != NULL && strstr(text, told) == NULL) || (untold != NULL && strstr(text, untold) != NULL))
+		fail_msg("%s: %s in:\n%s", told, untold, text);
+	free(text);
+}
+
 /* Of some imports no module is known: the import system's own file helps nobody. */
 static void
 imports_without_a_name_are_one_row(void **state)
 {
-	char *text;
-
 	hand_model_make(&hand);
 	for (unsigned i = 0; i < 2; i++) {
 		hand_model_site(&hand, HEAP, 100 + i, (3 + i) * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
 		hand.frames[i][2].file = "<frozen importlib._bootstrap_external>";
 	}
-	text = lines_of(&rank_peak, 5);
-	assert_non_null(strstr(text, "7.0 MiB  left by imports\n             7.0 MiB  the import system\n"));
-	free(text);
+	tells(&rank_peak, 5, "7.0 MiB  left by imports\n             7.0 MiB  the import system\n", NULL);
 }
 
 static void
 two_callers_of_one_library_function_are_both_named(void **state)
 {
 	static const uint64_t held[] = { 30, 16, 4, 3, 2, 0 };
-	char *text;
-
 	hand_model_make(&hand);
 	for (unsigned i = 0; i < ARRAY_LEN(held); i++) {
 		hand_model_site(&hand, HEAP, 4, held[i] * MIB);
@@ -192,42 +197,33 @@ two_callers_of_one_library_function_are_both_named(void **state)
 	hand_model_site(&hand, HEAP, 4, 5 * MIB); // a second stack of the first caller
 	hand.frames[6][3].line = 6;
 	hand.frames[6][3].function = "parse";
-	text = lines_of(&rank_peak, 5);
-	assert_non_null(strstr(text, "from train.py:6 parse  58 %\n"));
-	assert_non_null(strstr(text, "from train.py:7 handle  27 %\n"));
-	assert_non_null(strstr(text, "from train.py:8 handle  7 %\n                    and 2 more\n"));
-	assert_null(strstr(text, "train.py:9"));
-	free(text);
+	tells(&rank_peak, 5,
+	      "from train.py:6 parse  58 %\n                    from train.py:7 handle  27 %\n"
+	      "                    from train.py:8 handle  7 %\n                    and 2 more\n",
+	      "train.py:9");
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 4, 1000 * MIB);
 	hand_model_site(&hand, HEAP, 4, MIB); // a trifle
 	hand.frames[1][3].line = 7;
-	text = lines_of(&rank_leaks, 5);
-	assert_non_null(strstr(text, "from train.py:95 <module>\n"));
-	assert_null(strstr(text, "train.py:7"));
-	free(text);
+	tells(&rank_leaks, 5, "from train.py:95 <module>\n", "train.py:7");
 }
 
 static void
 imports_are_a_row_for_each_module(void **state)
 {
 	static const char *const modules[] = { "torch", "torch", "numpy", "json", "site", "", "" };
-	char *text;
-
 	hand_model_make(&hand);
 	for (unsigned i = 0; i < ARRAY_LEN(modules); i++) { // of several lines and domains
 		hand_model_site(&hand, i % 2 == 1 ? MMAP : HEAP, 2 + i / 3, (20 - i) * MIB)->import = modules[i];
 		hand.frames[i][1].is_importlib = true;
 	}
-	text = lines_of(&rank_peak, 5);
-	assert_non_null(strstr(text, "  119 MiB  left by imports\n            39.0 MiB  import torch\n"
-	                             "            18.0 MiB  import numpy\n            17.0 MiB  import json\n"
-	                             "            45.0 MiB  3 more modules\n"));
-	free(text);
+	tells(&rank_peak, 5,
+	      "  119 MiB  left by imports\n            39.0 MiB  import torch\n"
+	      "            18.0 MiB  import numpy\n            17.0 MiB  import json\n"
+	      "            45.0 MiB  3 more modules\n",
+	      NULL);
 	hand.sites[2].untouched_bytes = 17 * MIB; // as what OpenBLAS maps
-	text = lines_of(&rank_peak, 5);
-	assert_non_null(strstr(text, "  119 MiB  left by imports\n                    102 MiB of it in memory\n"));
-	free(text);
+	tells(&rank_peak, 5, "  119 MiB  left by imports\n                    102 MiB of it in memory\n", NULL);
 }
 
 static void
@@ -258,26 +254,17 @@ a_module_is_one_line_whoever_imported_it(void **state)
 static void
 callers_are_the_users_own_where_there_are_any(void **state)
 {
-	char *text;
-
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, MIB);
 	/* train.py:95 <- library <- train.py:41 */
 	hand.stacks[0][4] = hand.stacks[0][3];
 	hand.stacks[0][3] = &hand.frames[0][1];
 	hand.sites[0].frame_count = 5;
-	text = lines_of(&rank_peak, 5);
-	assert_non_null(strstr(text, "via  fast/core.py:330 full\n                    from train.py:95 <module>\n"));
-	free(text);
+	tells(&rank_peak, 5, "via  fast/core.py:330 full\n                    from train.py:95 <module>\n", NULL);
 	hand.frames[0][3].is_user = false; // none: what dispatches to the line
-	text = lines_of(&rank_peak, 5);
-	assert_non_null(strstr(text, "from fast/core.py:330 full\n"));
-	assert_null(strstr(text, "train.py:95"));
-	free(text);
+	tells(&rank_peak, 5, "from fast/core.py:330 full\n", "train.py:95");
 	hand.frames[0][2].is_user = false; // nor is the line: everything
-	text = lines_of(&rank_peak, 5);
-	assert_non_null(strstr(text, "from fast/core.py:330 full\n                    from train.py:95 <module>\n"));
-	free(text);
+	tells(&rank_peak, 5, "from fast/core.py:330 full\n                    from train.py:95 <module>\n", NULL);
 }
 
 static void
@@ -310,31 +297,21 @@ frames_of_very_many_sites_are_left_out_of_the_json_unless_asked_for(void **state
 static void
 what_the_interpreter_starts_with_is_one_row_at_the_end(void **state)
 {
-	char *text;
-
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, MIB);
 	hand_model_site(&hand, HEAP, 0, 2 * MIB)->where = &hand.frames[1][0];
 	hand.frames[1][1] = hand.frames[1][2] = hand.frames[1][3] = hand.frames[1][0];
 	hand.frames[1][3].function = "Py_BytesMain";
-	text = lines_of(&rank_peak, 5);
-	assert_non_null(strstr(text, "\n  2.0 MiB  left by the interpreter\n"));
-	assert_null(strstr(text, "alloc\n"));
-	assert_null(strstr(text, "left by imports"));
-	free(text);
+	tells(&rank_peak, 5, "\n  2.0 MiB  left by the interpreter\n", "alloc\n");
+	tells(&rank_peak, 5, NULL, "left by imports");
 }
 
 static void
 no_rows_wanted_is_not_nothing_allocated(void **state)
 {
-	char *text;
-
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, MIB);
-	text = lines_of(&rank_peak, 0);
-	assert_null(strstr(text, "nothing was allocated"));
-	assert_non_null(strstr(text, "1.0 MiB  in 1 other line\n"));
-	free(text);
+	tells(&rank_peak, 0, "1.0 MiB  in 1 other line\n", "nothing was allocated");
 }
 
 static void

@@ -137,7 +137,35 @@ what_malloc_keeps_is_the_verdicts_part(void **state)
 	hand.resident.part_bytes[KMEM_RESIDENT_HEAP] = 250 * MIB;
 	hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 100, .empty_bytes = 60 * MIB };
 	text = written_part(&hand.model, &rank_sites, &rows, add_waste);
-	if (strstr(text, " 60.0 MiB  by all processes: 20 % of what was in memory\n") == NULL)
+	if (strstr(text, " 60.0 MiB  in all: 20 % of what was in memory\n") == NULL)
+		fail_msg("%s", text);
+	free(text);
+}
+
+static void
+add_views(const struct report *report, struct document *document)
+{
+	const struct tree_options wanted = { .heading = report->heading, .bytes_of = model_site_peak, .is_peak = true };
+
+	render_tree(report, &wanted, document);
+	render_groups(report, GROUPING_FILE, 5, document);
+}
+
+/* What was asked for and not touched is in neither: one heading, one figure. */
+static void
+views_of_one_figure_agree(void **state)
+{
+	static const struct report_options rows = { .top = 5 };
+	char *text;
+
+	make();
+	hand.sites[0].untouched_bytes = 300 * MIB;
+	text = written_part(&hand.model, &rank_peak, &rows, add_views);
+	if (strstr(text, "Held at the peak: 100 MiB of the host's memory\n300 MiB was asked for and not touched:") ==
+	        NULL ||
+	    strstr(text,
+	           "Held at the peak, by file: 100 MiB of the host's memory\n300 MiB was asked for and not touched:") ==
+	        NULL)
 		fail_msg("%s", text);
 	free(text);
 }
@@ -380,6 +408,7 @@ main(void)
 		cmocka_unit_test(the_age_of_the_resident_set_is_said),
 		cmocka_unit_test(a_look_of_another_time_is_told_beside_the_last_heartbeat),
 		cmocka_unit_test(what_malloc_keeps_is_the_verdicts_part),
+		cmocka_unit_test(views_of_one_figure_agree),
 		cmocka_unit_test(kinds_that_were_counted_earlier_say_so),
 		cmocka_unit_test(kinds_that_are_left_out_are_said),
 		cmocka_unit_test(what_found_no_room_is_not_attributed),
