@@ -6,8 +6,8 @@
 
 #include "base/json_write.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "export/export.h"
-#include "report/frame_numbers.h"
 
 /* ---- folded ---- */
 
@@ -70,7 +70,7 @@ gather_sites(const struct report *report, size_t domain, struct domain_sites *si
 /* One profile for a domain and a value; nothing where there is none. */
 static void
 put_profile(struct json_write *json, const struct report *report, const struct domain_sites *sites,
-            const struct export_value *value, struct frame_numbers *frames)
+            const struct export_value *value, struct number **frames)
 {
 	uint64_t total = 0;
 	char name[128];
@@ -98,9 +98,9 @@ put_profile(struct json_write *json, const struct report *report, const struct d
 					continue;
 				JSON_IN (json, NULL, '[') {
 					for (uint32_t n = site.of.frame_count; n > 0; n--) {
-						struct report_frame frame = report_frame(&site, n - 1);
-
-						json_write_number(json, NULL, frame_numbers_of(frames, &frame));
+						json_write_number(
+							json, NULL,
+							numbers_of(frames, &site.of.frames[n - 1], sizeof(site.of.frames[0]), NULL)->number);
 					}
 				}
 			}
@@ -120,7 +120,7 @@ void
 export_speedscope(const struct report *report, const struct export_value *value, FILE *stream)
 {
 	struct json_write json = { .stream = stream, .inline_depth = 3 };
-	struct frame_numbers frames = { .by_identity = NULL };
+	struct number *frames = NULL;
 	char text[PLACE_TEXT_BYTES];
 
 	(void)value; // all of them
@@ -140,20 +140,21 @@ export_speedscope(const struct report *report, const struct export_value *value,
 		}
 		JSON_IN (&json, "shared", '{') {
 			JSON_IN (&json, "frames", '[') {
-				for (size_t i = 0; i < frames.count; i++) {
-					const struct report_frame *frame = &frames.frames[i];
+				for (const struct number *at = frames; at != NULL; at = at->hh.next) {
+					struct report_frame frame = report_frame_alone(
+						*(const struct model_frame *const *)(const void *)at->key);
 
 					JSON_IN (&json, NULL, '{') {
-						json_write_text(&json, "name", export_frame_text(frame, text));
-						if (frame->of.file[0] != '\0')
-							json_write_text(&json, "file", frame->of.file);
-						if (frame->of.line != 0)
-							json_write_number(&json, "line", frame->of.line);
+						json_write_text(&json, "name", export_frame_text(&frame, text));
+						if (frame.of.file[0] != '\0')
+							json_write_text(&json, "file", frame.of.file);
+						if (frame.of.line != 0)
+							json_write_number(&json, "line", frame.of.line);
 					}
 				}
 			}
 		}
 	}
-	frame_numbers_free(&frames);
+	numbers_free(&frames);
 	(void)fputc('\n', stream);
 }

@@ -200,10 +200,10 @@ const char *report_line_pace(unsigned number);
 
 struct report_frame {
 	struct model_frame of;
-	uint64_t offset;      // as in struct report_place
-	const char *relation; // as in struct report_place
-	bool is_of_starter;   // the relation is "started by"
-	const void *identity; // equal for equal frames
+	uint64_t offset;                    // as in struct report_place
+	const char *relation;               // as in struct report_place
+	bool is_of_starter;                 // the relation is "started by"
+	const struct model_frame *identity; // equal for equal frames
 };
 
 /* A line of code at a refusal. */
@@ -408,6 +408,7 @@ struct report_source {
 };
 bool report_line_source(const struct report *report, size_t number, struct report_source *source);
 struct report_frame report_frame(const struct report_site *site, uint32_t number);
+struct report_frame report_frame_alone(const struct model_frame *frame); // in no stack
 /* The file that a frame is in, whoever's it is. text: filled where it is known. */
 enum source_state report_frame_source(const struct report *report, const struct report_site *site, uint32_t number,
                                       struct source_text *text);

@@ -74,33 +74,27 @@ the_age_of_the_resident_set_is_said(void **state)
 		bool is_end_known;
 		uint64_t beat_ns, end_ns; // after the look
 		const char *says;
+		uint64_t beat_bytes;
 	} cases[] = {
-		{ true, 10000000, 640000000, "Resident set, sampled 0.6 s before exit\n" },
-		{ true, 10000000, 90000000, "Resident set at exit\n" },
-		{ true, UINT64_C(16000000000), UINT64_C(17000000000), "Resident set, sampled 17.0 s before exit\n" },
-		{ false, UINT64_C(1900000000), 0, "Resident set, sampled 1.9 s before it was last seen, with 300 MiB\n" },
-		{ false, 90000000, 0, "Resident set at the last sample\n" },
+		{ true, 10000000, 640000000, "Resident set, sampled 0.6 s before exit\n", 300 * MIB },
+		{ true, 10000000, 90000000, "Resident set at exit\n", 300 * MIB },
+		{ true, UINT64_C(16000000000), UINT64_C(17000000000), "Resident set, sampled 17.0 s before exit\n", 300 * MIB },
+		{ false, UINT64_C(1900000000), 0, "Resident set, sampled 1.9 s before it was last seen, with 300 MiB\n",
+		  300 * MIB },
+		{ false, 90000000, 0, "Resident set at the last sample\n", 300 * MIB },
+		{ true, UINT64_C(13000000000), UINT64_C(14000000000),
+		  "Resident set, sampled 14.0 s before exit; it was last seen with 900 MiB\n", 900 * MIB },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		make();
 		hand.resident.monotonic_ns = UINT64_C(7000000000);
 		hand.heartbeat.monotonic_ns = hand.resident.monotonic_ns + cases[i].beat_ns;
+		hand.heartbeat.resident_bytes = cases[i].beat_bytes;
 		if (cases[i].is_end_known)
 			hand.process.ended_monotonic_ns = hand.resident.monotonic_ns + cases[i].end_ns;
 		check_page(cases[i].says);
 	}
-}
-
-static void
-a_look_of_another_time_is_told_beside_the_last_heartbeat(void **state)
-{
-	make();
-	hand.resident.monotonic_ns = UINT64_C(7000000000);
-	hand.heartbeat.monotonic_ns = UINT64_C(20000000000);
-	hand.heartbeat.resident_bytes = 900 * MIB;
-	hand.process.ended_monotonic_ns = UINT64_C(21000000000);
-	check_page("Resident set, sampled 14.0 s before exit; it was last seen with 900 MiB\n");
 }
 
 /* A mapping of a block that found no room is nobody's. */
@@ -406,7 +400,6 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_page_of_one_domain_is_of_that_alone),
 		cmocka_unit_test(the_age_of_the_resident_set_is_said),
-		cmocka_unit_test(a_look_of_another_time_is_told_beside_the_last_heartbeat),
 		cmocka_unit_test(what_malloc_keeps_is_the_verdicts_part),
 		cmocka_unit_test(views_of_one_figure_agree),
 		cmocka_unit_test(kinds_that_were_counted_earlier_say_so),
