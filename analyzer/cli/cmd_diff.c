@@ -155,11 +155,12 @@ show(const struct options *options, const struct diff_side *before, const struct
 {
 	bool is_by_function = options->by != NULL && strcmp(options->by, "function") == 0;
 	uint64_t top = options_top(options, CMD_REPORT_TABLE_TOP);
-	struct diff *diff = diff_compare(before, after, is_by_function ? DIFF_BY_FUNCTION : DIFF_BY_LINE);
+	bool is_for_terminal = !options->is_json && !options->is_markdown && isatty(STDOUT_FILENO) == 1;
+	struct diff *diff = diff_compare(before, after, is_by_function ? DIFF_BY_FUNCTION : DIFF_BY_LINE,
+	                                 is_for_terminal ? terminal_columns(stdout)
+	                                                 : SIZE_MAX); // a name is one line of it at most
 	struct document document = { .count = 0 };
 
-	if (!options->is_json && !options->is_markdown && isatty(STDOUT_FILENO) == 1)
-		diff->name_columns = terminal_columns(stdout); // a name is one line of it at most
 	if (options->is_json)
 		render_diff_json(diff, options_top(options, UINT64_MAX), stdout);
 	else

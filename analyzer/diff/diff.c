@@ -55,10 +55,24 @@ amount_of(const struct diff_row *row)
 	                      amount_greater(magnitude(row->live_change), magnitude(row->peak_change)));
 }
 
+static const char *
+where_of(enum diff_by by, const struct diff_line *line)
+{
+	return by == DIFF_BY_FUNCTION ? line->function : line->where;
+}
+
 static void
-finish_row(struct diff_row *row)
+finish_row(struct diff_row *row, enum diff_by by)
 {
 	const struct diff_line *line = row->after != NULL ? row->after : row->before;
+
+	row->where = where_of(by, line);
+	row->was = row->before != NULL && strcmp(where_of(by, row->before), row->where) != 0 ? where_of(by, row->before)
+	                                                                                     : NULL;
+	row->domain = line->domain;
+	row->file = line->file;
+	row->line = line->line;
+	row->key = line->place_key;
 
 	row->live_change = (int64_t)(row->now.live_bytes - row->then.live_bytes);
 	row->peak_change = (int64_t)(row->now.peak_bytes - row->then.peak_bytes);
@@ -94,47 +108,16 @@ make_rows(struct diff *diff, const struct diff_pair *pairs, size_t count)
 		add_figures(&row->now, pairs[i].after);
 	}
 	for (size_t i = 0; i < diff->row_count; i++) {
-		finish_row(&diff->rows[i]);
+		finish_row(&diff->rows[i], diff->by);
 		diff->counts[diff->rows[i].state]++;
 	}
-}
-
-static const struct diff_line *
-name_of(const struct diff_row *row)
-{
-	return row->after != NULL ? row->after : row->before;
 }
 
 ORDER_OF(compare_rows, struct diff_row,
 	order_numbers(a->state, b->state) ?: order_numbers(a->is_address_space, b->is_address_space)
 	?: order_numbers(a->is_within_error, b->is_within_error) ?: order_numbers(amount_of(b), amount_of(a))
-	?: order_texts(name_of(a)->domain, name_of(b)->domain) ?: order_texts(name_of(a)->where, name_of(b)->where)
+	?: order_texts(a->domain, b->domain) ?: order_texts(a->where, b->where)
 	?: order_numbers(a->now.peak_bytes, b->now.peak_bytes) ?: order_numbers(a->then.peak_bytes, b->then.peak_bytes))
-
-struct diff *
-diff_compare(const struct diff_side *before, const struct diff_side *after, enum diff_by by)
-{
-	struct diff *diff = memory_zeroed(1, sizeof(*diff));
-	size_t count;
-	OWNED struct diff_pair *pairs = diff_match(before, after, &count);
-
-	diff->by = by;
-	diff->name_columns = SIZE_MAX;
-	diff->before = before;
-	diff->after = after;
-	make_rows(diff, pairs, count);
-	SORT(diff->rows, diff->row_count, compare_rows);
-	return diff;
-}
-
-void
-diff_free(struct diff *diff)
-{
-	if (diff == NULL)
-		return;
-	free(diff->rows);
-	free(diff);
-}
 
 #define TRIFLE_PART 200 // of what changed most: what changed by less is summed up
 
@@ -168,39 +151,10 @@ diff_section(const struct diff *diff, enum diff_state state, uint64_t top)
 	return section;
 }
 
-/* ---- names ---- */
-
-static const char *
-where_of(const struct diff *diff, const struct diff_line *line)
-{
-	return diff->by == DIFF_BY_FUNCTION ? line->function : line->where;
-}
-
 char *
 diff_name(const struct diff *diff, const char *name)
 {
 	return text_fitted(name, diff->name_columns);
-}
-
-const char *
-diff_row_where(const struct diff *diff, const struct diff_row *row)
-{
-	return where_of(diff, name_of(row));
-}
-
-const char *
-diff_row_domain(const struct diff_row *row)
-{
-	return name_of(row)->domain;
-}
-
-const char *
-diff_row_was(const struct diff *diff, const struct diff_row *row)
-{
-	if (row->before == NULL || row->after == NULL ||
-	    strcmp(where_of(diff, row->before), where_of(diff, row->after)) == 0)
-		return NULL;
-	return where_of(diff, row->before);
 }
 
 /* ---- the sentence ---- */
@@ -212,14 +166,18 @@ struct scope {
 	bool is_peak;       // what was held at the peak changed more than what is held at the end
 };
 
+static enum domain_kind
+kind_of(const struct diff_row *row)
+{
+	return (row->after != NULL ? row->after : row->before)->domain_kind;
+}
+
 static bool
 is_in_scope(const struct scope *scope, const struct diff_row *row)
 {
-	const struct diff_line *line = name_of(row);
-
 	if (row->is_address_space)
 		return false;
-	return scope->is_host ? domain_is_host(line->domain_kind) : strcmp(line->domain, scope->domain) == 0;
+	return scope->is_host ? domain_is_host(kind_of(row)) : strcmp(row->domain, scope->domain) == 0;
 }
 
 static int64_t
@@ -310,7 +268,7 @@ say_totals(const struct scope *scope, uint64_t then, uint64_t now, FILE *stream)
 static void
 say_row(const struct diff *diff, const struct scope *scope, const struct diff_row *row, FILE *stream)
 {
-	OWNED char *name = diff_name(diff, diff_row_where(diff, row));
+	OWNED char *name = diff_name(diff, row->where);
 	int64_t change = change_of(scope, row);
 
 	(void)fprintf(stream, "%s %s at %s%s%s", UNITS_BYTES(magnitude(change)), more_or_less(change),
@@ -353,8 +311,8 @@ say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
 	}
 }
 
-char *
-diff_headline(const struct diff *diff)
+static char *
+headline_of(const struct diff *diff)
 {
 	const struct diff_row *most = find_most(diff, NULL, NULL);
 	const char *unit = diff->by == DIFF_BY_FUNCTION ? "function" : "line";
@@ -363,8 +321,8 @@ diff_headline(const struct diff *diff)
 	FILE *stream = memory_stream(&text, NULL);
 
 	if (most != NULL)
-		scope = (struct scope){ .is_host = domain_is_host(name_of(most)->domain_kind),
-			                    .domain = name_of(most)->domain,
+		scope = (struct scope){ .is_host = domain_is_host(kind_of(most)),
+			                    .domain = most->domain,
 			                    .is_peak = magnitude(most->peak_change) > magnitude(most->live_change) };
 	uint64_t then = SUM_OF(row, diff->rows, diff->row_count,
 	                       is_in_scope(&scope, row) ? held_of(&scope, &row->then) : 0);
@@ -376,7 +334,7 @@ diff_headline(const struct diff *diff)
 		say_totals(&scope, then, now, stream);
 		say_rows(diff, &scope, stream);
 	} else {
-		OWNED char *name = diff_name(diff, most != NULL ? diff_row_where(diff, most) : "");
+		OWNED char *name = diff_name(diff, most != NULL ? most->where : "");
 		bool is_told = rest.doubtful_error_bytes > (most != NULL ? amount_of(most) : 0);
 
 		if (most != NULL)
@@ -411,8 +369,15 @@ note_sides(bool was, bool is, const char *both, const char *one, const char *res
 	                                    was && is ? both : one, rest);
 }
 
-char *
-diff_note(const struct diff *diff, unsigned number)
+static void
+add_note(struct diff *diff, char *text)
+{
+	if (text != NULL)
+		*MEMORY_NEXT(diff->notes, diff->note_count, diff->note_room) = text;
+}
+
+static void
+add_notes(struct diff *diff)
 {
 	const struct diff_side *before = diff->before;
 	const struct diff_side *after = diff->after;
@@ -420,30 +385,53 @@ diff_note(const struct diff *diff, unsigned number)
 	OWNED char *other = diff_name(diff, after->program);
 	bool are_python = before->python_version[0] != '\0' && after->python_version[0] != '\0';
 	bool were_arenas = has_domain(before, DOMAIN_PYTHON_ARENA);
-	char *notes[DIFF_NOTES_MOST] = {
-		strcmp(before->program, after->program) != 0
-			? memory_printed("these are two programs: %s, and %s", program, other)
-			: NULL,
-		are_python && strcmp(before->python_version, after->python_version) != 0
-			? memory_printed("the old one used Python %s, the new one %s: they allocate in other ways",
-		                     before->python_version, after->python_version)
-			: NULL,
-		are_python && were_arenas != has_domain(after, DOMAIN_PYTHON_ARENA)
-			? memory_printed("only the %s one has Python's arenas; the other was recorded with --python-objects or "
-		                     "PYTHONMALLOC=malloc, so lines of small objects differ: record both in the same way",
-		                     were_arenas ? "old" : "new")
-			: NULL,
-		note_sides(before->is_running, after->is_running, "still running", "still running", ": \"at the end\" is now"),
-		note_sides(before->is_snapshot, after->is_snapshot, "snapshots", "a snapshot",
-		           ": \"at the end\" is that moment; peaks are those of the whole run"),
-	};
-	char *wanted = NULL;
 
-	for (size_t i = 0; i < DIFF_NOTES_MOST; i++) {
-		if (notes[i] != NULL && number-- == 0)
-			wanted = notes[i];
-		else
-			free(notes[i]);
-	}
-	return wanted;
+	if (strcmp(before->program, after->program) != 0)
+		add_note(diff, memory_printed("these are two programs: %s, and %s", program, other));
+	if (are_python && strcmp(before->python_version, after->python_version) != 0)
+		add_note(diff, memory_printed("the old one used Python %s, the new one %s: they allocate in other ways",
+		                              before->python_version, after->python_version));
+	if (are_python && were_arenas != has_domain(after, DOMAIN_PYTHON_ARENA))
+		add_note(diff,
+		         memory_printed("only the %s one has Python's arenas; the other was recorded with --python-objects or "
+		                        "PYTHONMALLOC=malloc, so lines of small objects differ: record both in the same way",
+		                        were_arenas ? "old" : "new"));
+	add_note(diff, note_sides(before->is_running, after->is_running, "still running", "still running",
+	                          ": \"at the end\" is now"));
+	add_note(diff, note_sides(before->is_snapshot, after->is_snapshot, "snapshots", "a snapshot",
+	                          ": \"at the end\" is that moment; peaks are those of the whole run"));
+}
+
+/* ---- the whole ---- */
+
+struct diff *
+diff_compare(const struct diff_side *before, const struct diff_side *after, enum diff_by by, size_t name_columns)
+{
+	struct diff *diff = memory_zeroed(1, sizeof(*diff));
+	size_t count;
+	OWNED struct diff_pair *pairs = diff_match(before, after, &count);
+
+	diff->by = by;
+	diff->name_columns = name_columns;
+	diff->before = before;
+	diff->after = after;
+	make_rows(diff, pairs, count);
+	diff->row_total = diff->row_count;
+	SORT(diff->rows, diff->row_count, compare_rows);
+	diff->headline = headline_of(diff);
+	add_notes(diff);
+	return diff;
+}
+
+void
+diff_free(struct diff *diff)
+{
+	if (diff == NULL)
+		return;
+	for (size_t i = 0; i < diff->note_count; i++)
+		free(diff->notes[i]);
+	free(diff->notes);
+	free(diff->headline);
+	free(diff->rows);
+	free(diff);
 }

@@ -80,7 +80,7 @@ static void
 add_remarks(const struct diff *diff, const struct diff_row *row, struct document *document)
 {
 	uint64_t error = row->live_error_bytes > row->peak_error_bytes ? row->live_error_bytes : row->peak_error_bytes;
-	const char *was = diff_row_was(diff, row);
+	const char *was = row->was;
 	const char *then = UNITS_BYTES(row->then.leaking_bytes);
 	const char *now = UNITS_BYTES(row->now.leaking_bytes);
 	OWNED char *name = diff_name(diff, was != NULL ? was : "");
@@ -105,14 +105,14 @@ add_remarks(const struct diff *diff, const struct diff_row *row, struct document
 static void
 add_row(const struct diff *diff, const struct diff_row *row, struct document *document)
 {
-	OWNED char *name = diff_name(diff, diff_row_where(diff, row));
+	OWNED char *name = diff_name(diff, row->where);
 	const struct diff_figures *only = row->state == DIFF_GONE ? &row->then : &row->now;
 
 	if (row->state == DIFF_CHANGED)
-		add_change(&row->then, &row->now, diff_row_domain(row), name, document);
+		add_change(&row->then, &row->now, row->domain, name, document);
 	else
 		DOCUMENT_ROW(document, UNITS_BYTES(only->live_bytes), "", "", UNITS_BYTES(only->peak_bytes), "", "",
-		             diff_row_domain(row), name);
+		             row->domain, name);
 	add_remarks(diff, row, document);
 }
 
@@ -143,16 +143,12 @@ render_diff(const struct diff *diff, uint64_t top, struct document *document)
 		[DIFF_BY_FUNCTION] = { "Functions that changed", "New functions", "Functions that are gone" },
 	};
 	const char *unit = diff->by == DIFF_BY_FUNCTION ? "function" : "line";
-	OWNED char *headline = diff_headline(diff);
-	char *note;
 
-	document_add(document, DOCUMENT_LINE, NULL, "%s", headline);
+	document_add(document, DOCUMENT_LINE, NULL, "%s", diff->headline);
 	add_side("old", diff->before, document);
 	add_side("new", diff->after, document);
-	for (unsigned i = 0; (note = diff_note(diff, i)) != NULL; i++) {
-		document_add(document, DOCUMENT_NOTE, NULL, "%s", note);
-		free(note);
-	}
+	EACH (note, diff->notes, diff->note_count)
+		document_add(document, DOCUMENT_NOTE, NULL, "%s", *note);
 	add_domains(diff, document);
 	for (enum diff_state state = DIFF_CHANGED; state < DIFF_SAME; state++) {
 		struct diff_section section = diff_section(diff, state, top);

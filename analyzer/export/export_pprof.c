@@ -16,6 +16,7 @@
 #include "base/numbers.h"
 #include "base/text_pool.h"
 #include "export/export.h"
+#include "verdict/words.h"
 
 #define GZIP_WINDOW (15 + 16) // the largest, with the head and foot of gzip
 #define CHUNK_BYTES 65536
@@ -71,12 +72,12 @@ text(struct profile *profile, const char *text)
 }
 
 static uint64_t
-function_of(struct profile *profile, const struct report_frame *frame)
+function_of(struct profile *profile, const struct model_frame *frame)
 {
 	char room[PLACE_TEXT_BYTES];
-	bool is_named = frame->of.function[0] != '\0';
-	const char *name = is_named ? frame->of.function : export_frame_text(frame, room);
-	const int64_t key[] = { text(profile, name), text(profile, frame->of.file) };
+	bool is_named = frame->function[0] != '\0';
+	const char *name = is_named ? frame->function : verdict_frame_text(frame, room);
+	const int64_t key[] = { text(profile, name), text(profile, frame->file) };
 	Pprof__Function *made;
 	bool is_new;
 	uint64_t id = 1 + numbers_of(&profile->functions, key, sizeof(key), &is_new)->number;
@@ -86,18 +87,18 @@ function_of(struct profile *profile, const struct report_frame *frame)
 	made = new_function(profile);
 	made->id = id;
 	made->name = made->system_name = key[0];
-	made->filename = text(profile, frame->of.file[0] != '\0' ? frame->of.file : frame->of.module);
-	made->start_line = frame->of.first_line;
+	made->filename = text(profile, frame->file[0] != '\0' ? frame->file : frame->module);
+	made->start_line = frame->first_line;
 	append(&profile->function_list, made);
 	return id;
 }
 
 static uint64_t
-location_of(struct profile *profile, const struct report_frame *frame)
+location_of(struct profile *profile, const struct model_frame *frame)
 {
 	bool is_new;
 	uint64_t id = 1 + // 0 is none
-	              numbers_of(&profile->frames, &frame->identity, sizeof(frame->identity), &is_new)->number;
+	              numbers_of(&profile->frames, &frame, sizeof(frame), &is_new)->number;
 	Pprof__Location *made;
 
 	if (!is_new)
@@ -109,7 +110,7 @@ location_of(struct profile *profile, const struct report_frame *frame)
 	made->line = text_pool_room(profile->pool, sizeof(*made->line));
 	made->line[0] = new_line(profile);
 	made->line[0]->function_id = function_of(profile, frame);
-	made->line[0]->line = frame->of.line;
+	made->line[0]->line = frame->line;
 	append(&profile->location_list, made);
 	return id;
 }
@@ -156,12 +157,10 @@ add_sample(struct profile *profile, const struct report *report, const struct re
 	made->n_location_id = site->of.frame_count != 0 ? site->of.frame_count : 1;
 	made->location_id = text_pool_room(profile->pool, made->n_location_id * sizeof(*made->location_id));
 	for (uint32_t i = 0; i < site->of.frame_count; i++) {
-		struct report_frame frame = report_frame(site, i);
-
-		made->location_id[i] = location_of(profile, &frame);
+		made->location_id[i] = location_of(profile, site->of.frames[i]);
 	}
 	if (site->of.frame_count == 0)
-		made->location_id[0] = location_of(profile, &(struct report_frame){ .of = unknown, .identity = &unknown });
+		made->location_id[0] = location_of(profile, &unknown);
 	made->n_value = VALUES;
 	made->value = text_pool_room(profile->pool, VALUES * sizeof(*made->value));
 	for (size_t i = 0; i < VALUES; i++)

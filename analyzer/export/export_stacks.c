@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "export/export.h"
+#include "verdict/words.h"
 
 /* ---- folded ---- */
 
@@ -36,10 +37,8 @@ export_folded(const struct report *report, const struct export_value *value, FIL
 		if (site.of.frame_count == 0)
 			(void)fputs(";unknown place", stream);
 		for (uint32_t n = site.of.frame_count; n > 0; n--) {
-			struct report_frame frame = report_frame(&site, n - 1);
-
 			(void)fputc(';', stream);
-			put_frame(export_frame_text(&frame, text), stream);
+			put_frame(verdict_frame_text(site.of.frames[n - 1], text), stream);
 		}
 		(void)fprintf(stream, " %" PRIu64 "\n", value->of(&site.of));
 	}
@@ -141,15 +140,14 @@ export_speedscope(const struct report *report, const struct export_value *value,
 		JSON_IN (&json, "shared", '{') {
 			JSON_IN (&json, "frames", '[') {
 				for (const struct number *at = frames; at != NULL; at = at->hh.next) {
-					struct report_frame frame = report_frame_alone(
-						*(const struct model_frame *const *)(const void *)at->key);
+					const struct model_frame *frame = *(const struct model_frame *const *)(const void *)at->key;
 
 					JSON_IN (&json, NULL, '{') {
-						json_write_text(&json, "name", export_frame_text(&frame, text));
-						if (frame.of.file[0] != '\0')
-							json_write_text(&json, "file", frame.of.file);
-						if (frame.of.line != 0)
-							json_write_number(&json, "line", frame.of.line);
+						json_write_text(&json, "name", verdict_frame_text(frame, text));
+						if (frame->file[0] != '\0')
+							json_write_text(&json, "file", frame->file);
+						if (frame->line != 0)
+							json_write_number(&json, "line", frame->line);
 					}
 				}
 			}

@@ -19,6 +19,7 @@
 #include "base/order.h"
 #include "base/units.h"
 #include "export/export.h"
+#include "verdict/words.h"
 
 #define UNKNOWN "unknown place"
 
@@ -113,9 +114,7 @@ gather_points(const struct report *report, struct stacks *stacks)
 		frames[0] = 1 + numbers_of_text(&stacks->words, site.domain);
 		frames[1] = 1 + numbers_of_text(&stacks->words, UNKNOWN);
 		for (uint32_t n = 0; n < count; n++) {
-			struct report_frame frame = report_frame(&site, n);
-
-			frames[n + 1] = 1 + numbers_of_text(&stacks->words, export_frame_text(&frame, text));
+			frames[n + 1] = 1 + numbers_of_text(&stacks->words, verdict_frame_text(site.of.frames[n], text));
 		}
 		count = count != 0 ? count + 1 : 2;
 
@@ -238,9 +237,7 @@ grow_tree(const struct report *report, uint64_t (*bytes_of)(const struct model_s
 		node = child_of(stacks, node, site.domain);
 		node->bytes += bytes;
 		for (uint32_t n = 0; n < site.of.frame_count; n++) {
-			struct report_frame frame = report_frame(&site, n);
-
-			node = child_of(stacks, node, export_frame_text(&frame, text));
+			node = child_of(stacks, node, verdict_frame_text(site.of.frames[n], text));
 			node->bytes += bytes;
 		}
 		node->own_bytes += bytes;

@@ -20,6 +20,7 @@
 #include "page/page.h"
 #include "report/render.h"
 #include "report/report.h"
+#include "verdict/words.h"
 
 #define DATA_VERSION 1
 #define SOURCE_LINES_MAX 5000 // of a file
@@ -446,9 +447,7 @@ put_frames(struct json_write *json, struct numbers *numbers)
 			const struct model_frame *frame = *(const struct model_frame *const *)(const void *)at->key;
 
 			JSON_IN (json, NULL, '[') {
-				put_number(json,
-				           text_number(numbers, place_text(frame->file, frame->line, frame->function, frame->module,
-				                                           report_frame_alone(frame).offset, PLACE_ROOM)));
+				put_number(json, text_number(numbers, verdict_frame_text(frame, PLACE_ROOM)));
 				put_number(json, text_number(numbers, frame->file));
 				put_number(json, frame->line);
 				put_number(json, text_number(numbers, frame->module));

@@ -14,6 +14,7 @@
 #include "base/text_clean.h"
 #include "base/text_start.h"
 #include "model/frame_rules.h"
+#include "verdict/words.h"
 
 #define OWN_CODE "your own code"
 #define UNKNOWN "unknown place"
@@ -55,12 +56,6 @@ static void
 put_function(const struct model_frame *frame, char text[PLACE_TEXT_BYTES])
 {
 	(void)place_text(frame->file, 0, frame->function, frame->module, 0, text);
-}
-
-static void
-put_line(const struct model_frame *frame, char text[PLACE_TEXT_BYTES])
-{
-	(void)place_text(frame->file, frame->line, frame->function, frame->module, 0, text);
 }
 
 static void
@@ -119,10 +114,10 @@ grouping_of_frame(enum grouping grouping, const struct report_frame *frame, char
 	case GROUPING_LINE:
 	case GROUPING_THREAD: // below the thread lines are lines
 	case GROUPINGS:
-		(void)place_text(frame->of.file, frame->of.line, frame->of.function, frame->of.module, frame->offset, text);
+		(void)verdict_frame_text(&frame->of, text);
 		return true;
 	case GROUPING_FUNCTION:
-		(void)place_text(frame->of.file, 0, frame->of.function, frame->of.module, frame->offset, text);
+		put_function(&frame->of, text);
 		return true;
 	case GROUPING_FILE:
 		put_file(&frame->of, text);
@@ -269,7 +264,7 @@ grouping_of_site(enum grouping grouping, const struct report_site *site, char gr
 	} else if (grouping == GROUPING_THREAD) {
 		grouping_thread(site, group);
 		if (!site->of.is_rest_of_arenas)
-			put_line(where, part);
+			(void)verdict_frame_text(where, part);
 	} else if (site->of.is_rest_of_arenas) {
 		put(group, where->function);
 	} else if (grouping == GROUPING_FILE) {
@@ -281,6 +276,6 @@ grouping_of_site(enum grouping grouping, const struct report_site *site, char gr
 		put(part, asked->function);
 	} else {
 		put_function(where, group);
-		put_line(where, part);
+		(void)verdict_frame_text(where, part);
 	}
 }

@@ -73,24 +73,19 @@ is_place(const struct report_frame *frame, const struct report_place *where)
 	       (where->offset == 0 || strcmp(frame->of.module, where->module) == 0);
 }
 
+static char *
+whole_text(const struct report_frame *frame)
+{
+	return place_whole(frame->of.file, frame->of.line, frame->of.function, frame->of.module, frame->offset);
+}
+
 /* `after` follows the frame and is never cut. */
 static void
 add_frame(const struct report_frame *frame, const char *relation, const char *after, struct document *document)
 {
 	const char *again = frame->of.is_repeated ? " (calls itself)" : "";
-	char text[1024];
-
-	if (frame->of.kind == MODEL_FRAME_NATIVE && frame->of.file[0] == '\0' && frame->of.function[0] != '\0')
-		(void)snprintf(text, sizeof(text), "%s (%s)", frame->of.function, frame->of.module);
-	else if (frame->of.file[0] == '\0' || place_is_cell(frame->of.file))
-		(void)place_text(frame->of.file, frame->of.line, frame->of.function, frame->of.module, frame->offset, text);
-	else if (frame->of.line != 0)
-		(void)snprintf(text, sizeof(text), "%s:%u %s", place_short(frame->of.file), (unsigned)frame->of.line,
-		               frame->of.function);
-	else
-		(void)snprintf(text, sizeof(text), "%s %s", place_short(frame->of.file), frame->of.function);
-
-	OWNED char *fitted = text_fitted(text, FRAME_COLUMNS - strlen(after) - strlen(again));
+	OWNED char *place = whole_text(frame);
+	OWNED char *fitted = text_fitted(place, FRAME_COLUMNS - strlen(after) - strlen(again));
 
 	document_add(document, DOCUMENT_SOURCE, relation, "%s%s%s", fitted, again, after);
 }
@@ -227,7 +222,7 @@ add_callers(const struct report *report, const struct report_line *line, struct 
 		total += bytes;
 		if (bytes == 0 || !find_caller(&site, &line->where, &frame))
 			continue;
-		OWNED char *place = place_whole(frame.of.file, frame.of.line, frame.of.function, frame.of.module, frame.offset);
+		OWNED char *place = whole_text(&frame);
 
 		if (HASH_TEXT_MADE(callers, text, place, found))
 			found->frame = frame;

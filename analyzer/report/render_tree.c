@@ -24,7 +24,7 @@
 #include "report/grouping.h"
 #include "report/render.h"
 #include "report/report.h"
-#include "verdict/findings.h"
+#include "verdict/words.h"
 
 #define SHOWN_PART 100 // of all: a node with less is summed up
 #define SAME_PART 50   // a child that lacks less than this of its parent holds the same
@@ -199,7 +199,7 @@ add_to_row(struct row **rows, const struct node *node)
 	struct row *found;
 
 	if (text == NULL)
-		text = place_text(frame->file, frame->line, frame->function, frame->module, node->frame.offset, place);
+		text = verdict_frame_text(frame, place);
 	(void)HASH_TEXT_MADE(*rows, text, text, found);
 	*MEMORY_NEXT(found->nodes, found->count, found->room) = node;
 	found->bytes += node->bytes;

@@ -408,7 +408,6 @@ struct report_source {
 };
 bool report_line_source(const struct report *report, size_t number, struct report_source *source);
 struct report_frame report_frame(const struct report_site *site, uint32_t number);
-struct report_frame report_frame_alone(const struct model_frame *frame); // in no stack
 /* The file that a frame is in, whoever's it is. text: filled where it is known. */
 enum source_state report_frame_source(const struct report *report, const struct report_site *site, uint32_t number,
                                       struct source_text *text);

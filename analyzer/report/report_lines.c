@@ -161,18 +161,16 @@ report_line(const struct report *report, size_t number)
 }
 
 struct report_frame
-report_frame_alone(const struct model_frame *frame)
-{
-	return (struct report_frame){ .of = *frame, .offset = report_offset_of(frame), .relation = "", .identity = frame };
-}
-
-struct report_frame
 report_frame(const struct report_site *site, uint32_t number)
 {
-	struct report_frame frame = report_frame_alone(site->of.frames[number]);
+	const struct model_frame *frame = site->of.frames[number];
 	enum model_relation relation = model_relation_of(&site->of, number);
 
-	frame.relation = model_relation_name(relation);
-	frame.is_of_starter = relation == MODEL_RELATION_STARTED_BY;
-	return frame;
+	return (struct report_frame){
+		.of = *frame,
+		.offset = report_offset_of(frame),
+		.relation = model_relation_name(relation),
+		.is_of_starter = relation == MODEL_RELATION_STARTED_BY,
+		.identity = frame,
+	};
 }
