@@ -185,6 +185,7 @@ document_put(struct document *document, FILE *stream)
 	for (size_t i = 0; i < document->count; i++) {
 		const struct document_item *item = &document->items[i];
 		size_t indent = strspn(item->texts[0] != NULL ? item->texts[0] : "", " ");
+		size_t hanging;
 
 		switch (item->part) {
 		case DOCUMENT_TABLE:
@@ -198,8 +199,12 @@ document_put(struct document *document, FILE *stream)
 			put_below(item, stream);
 			break;
 		case DOCUMENT_PARAGRAPH:
+			hanging = item->texts[1] != NULL ? columns_of(item->texts[1]) + 2 : indent != 0 ? HANGING : 0;
 			(void)fprintf(stream, "%*s", (int)indent, "");
-			(void)paragraph_put(stream, PAGE_COLUMNS, item->texts[0], indent + (indent != 0 ? HANGING : 0), indent);
+			if (item->texts[1] != NULL)
+				(void)fprintf(stream, "%s: ", item->texts[1]);
+			(void)paragraph_put(stream, PAGE_COLUMNS, item->texts[0], indent + hanging,
+			                    indent + (item->texts[1] != NULL ? hanging : 0));
 			break;
 		case DOCUMENT_HEADING:
 			(void)fprintf(stream, "%s%s\n", i != 0 ? "\n" : "", item->texts[0]);

@@ -30,7 +30,7 @@ struct document_column {
 enum document_part {
 	DOCUMENT_HEADING,   // above what follows, behind an empty line
 	DOCUMENT_LINE,      // as it is
-	DOCUMENT_PARAGRAPH, // wrapped
+	DOCUMENT_PARAGRAPH, // wrapped; behind its label
 	DOCUMENT_BELOW,     // below a row, wrapped; behind its label
 	DOCUMENT_SOURCE,    // the same, cut
 	DOCUMENT_NOTE,

@@ -1,5 +1,5 @@
 /*
- * cmd_report.c - the commands that read a capture: report, why, peak, leaks, sites.
+ * cmd_report.c - the commands that read a capture: report, why, peak, leaks, sites, tree, waste, annotate.
  *
  * When failing  the reader's or the writer's line is passed up.
  */
@@ -176,7 +176,8 @@ has_devices(const struct report *report)
 }
 
 bool
-cmd_report_page(struct report *report, const struct options *options, uint64_t top, FILE *stream, struct fail *fail)
+cmd_report_page(struct report *report, const struct options *options, uint64_t top, struct document *document,
+                struct fail *fail)
 {
 	const struct {
 		const struct ranking *ranking;
@@ -189,11 +190,9 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 		{ &rank_leaks, RENDER_DEVICES, "Still held on devices, leaks first" },
 	};
 	const struct report_options rows = rows_of(options, top);
-	struct document document = { .count = 0 };
 
-	render_text_verdict(report, stream);
-	(void)fputc('\n', stream); // before the first of what follows
-	render_guard(report, &document);
+	render_verdict(report, document);
+	render_guard(report, document);
 	for (size_t i = 0; i < COUNT_OF(tables); i++) {
 		const struct render_options wanted = {
 			.is_native = options->is_native,
@@ -204,21 +203,18 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 		if (report->domain_count == 0 ||
 		    (tables[i].scope == RENDER_DEVICES && (options->domain != NULL || !has_devices(report))))
 			continue; // nothing was allocated there
-		if (!report_rank(report, tables[i].ranking, &rows, fail)) {
-			document_clear(&document);
+		if (!report_rank(report, tables[i].ranking, &rows, fail))
 			return false;
-		}
-		render_lines(report, &wanted, &document);
+		render_lines(report, &wanted, document);
 	}
-	document_add(&document, DOCUMENT_LINE, NULL, "%s", "");
-	render_totals(report, &document);
+	document_add(document, DOCUMENT_LINE, NULL, "%s", "");
+	render_totals(report, document);
 	if (report->domain == NULL)
-		render_marks(report, options->has_all, &document);
+		render_marks(report, options->has_all, document);
 	if (options->has_all)
-		render_efforts(report, &document);
-	document_add(&document, DOCUMENT_LINE, NULL, "%s", "");
-	render_remarks(report, &document);
-	document_put(&document, stream);
+		render_efforts(report, document);
+	document_add(document, DOCUMENT_LINE, NULL, "%s", "");
+	render_remarks(report, document);
 	return true;
 }
 
@@ -235,36 +231,53 @@ cmd_report_grouping(const struct options *options, enum grouping *grouping, stru
 }
 
 bool
-cmd_report_table(struct report *report, const struct options *options, uint64_t top, FILE *stream, struct fail *fail)
+cmd_report_table(struct report *report, const struct options *options, uint64_t top, struct document *document,
+                 struct fail *fail)
 {
 	const struct render_options wanted = { .is_native = options->is_native };
-	struct document document = { .count = 0 };
 	enum grouping grouping;
 
 	if (!cmd_report_grouping(options, &grouping, fail))
 		return false;
 	if (grouping == GROUPING_LINE)
-		render_lines(report, &wanted, &document);
+		render_lines(report, &wanted, document);
 	else
-		render_groups(report, grouping, options_top(options, top), &document);
-	render_losses(report, &document);
-	render_peak_error(report, &document);
-	document_put(&document, stream);
+		render_groups(report, grouping, options_top(options, top), document);
+	render_losses(report, document);
+	render_peak_error(report, document);
 	return true;
 }
 
 bool
-cmd_report_verdict(struct report *report, const struct options *options, uint64_t top, FILE *stream, struct fail *fail)
+cmd_report_verdict(struct report *report, const struct options *options, uint64_t top, struct document *document,
+                   struct fail *fail)
 {
-	struct document document = { .count = 0 };
 
 	(void)options;
 	(void)top;
 	(void)fail;
-	render_text_verdict(report, stream);
-	render_guard(report, &document);
-	document_put(&document, stream);
+	render_verdict(report, document);
+	render_guard(report, document);
 	return true;
+}
+
+bool
+cmd_report_waste(struct report *report, const struct options *options, uint64_t top, struct document *document,
+                 struct fail *fail)
+{
+	(void)fail;
+	render_waste(report, options_top(options, top), document);
+	return true;
+}
+
+bool
+cmd_report_annotate(struct report *report, const struct options *options, uint64_t top, struct document *document,
+                    struct fail *fail)
+{
+	const struct annotate_options wanted = { .file = options->arguments[0], .has_all = options->has_all };
+
+	(void)top;
+	return render_annotate(report, &wanted, document, stderr, fail);
 }
 
 /* The folder of the kernel's life that is meant. One line names it, for there may be others. */
@@ -344,7 +357,10 @@ cmd_report(const struct options *options, int *status, struct fail *fail)
 {
 	const struct question *question = options->command->question;
 	struct report_options rows = rows_of(options, question->text_top);
-	const char *capture = options->argument_count != 0 ? options->arguments[0] : NULL;
+	const char *capture = options->argument_count > question->capture_argument
+	                          ? options->arguments[question->capture_argument]
+	                          : NULL;
+	struct document document = { .count = 0 };
 	char life[PATH_MAX];
 
 	if (!check_page(options, fail) || !cmd_report_grouping(options, &(enum grouping){ GROUPING_LINE }, fail) ||
@@ -365,8 +381,9 @@ cmd_report(const struct options *options, int *status, struct fail *fail)
 		is_done = write_page(options, opened.report, fail);
 	else if (is_done && options->is_json)
 		render_json(opened.report, stdout);
-	else if (is_done)
-		is_done = question->show(opened.report, options, question->text_top, stdout, fail);
+	else if (is_done && (is_done = question->show(opened.report, options, question->text_top, &document, fail)))
+		document_put(&document, stdout);
+	document_clear(&document);
 	is_done = is_done && output_finish(fail);
 	cmd_report_close(&opened);
 	return is_done;

@@ -33,7 +33,7 @@ void render_json(const struct report *report, FILE *stream);
 extern const struct json_object report_object;
 
 /* Parts of the text, in the order in which a page has them. */
-void render_text_verdict(const struct report *report, FILE *stream);
+void render_verdict(const struct report *report, struct document *document);
 void render_guard(const struct report *report, struct document *document); // nothing where no guard was passed
 /* Steps and marks; nothing where there are none. */
 void render_marks(const struct report *report, bool has_all, struct document *document);

@@ -13,7 +13,6 @@
 #include "base/order.h"
 #include "base/place.h"
 #include "base/units.h"
-#include "base/paragraph.h"
 #include "report/render.h"
 #include "report/report.h"
 
@@ -27,13 +26,11 @@
 #define COPIES_SHOWN_BYTES (UINT64_C(1) << 20)
 
 void
-render_text_verdict(const struct report *report, FILE *stream)
+render_verdict(const struct report *report, struct document *document)
 {
-	paragraph_put(stream, PAGE_COLUMNS, report->verdict.text, 0, 0);
-	if (report->verdict.next[0] != '\0') {
-		(void)fputs("Next: ", stream);
-		paragraph_put(stream, PAGE_COLUMNS, report->verdict.next, 6, 6);
-	}
+	document_add(document, DOCUMENT_PARAGRAPH, NULL, "%s", report->verdict.text);
+	if (report->verdict.next[0] != '\0')
+		document_add(document, DOCUMENT_PARAGRAPH, "Next", "%s", report->verdict.next);
 }
 
 static const char *

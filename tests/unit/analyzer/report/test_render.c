@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/place.h"
+#include "base/document.h"
 #include "cli/cmd_report.h"
 #include "gate/check_compare.h"
 #include "gate/check_outputs.h"
@@ -117,11 +118,13 @@ the_page_is_for_a_person(void **state)
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
 	struct report *report;
+	struct document document = { .count = 0 };
 	struct fail fail;
 
 	make_death();
 	report = build(&rank_peak, &all);
-	assert_true(cmd_report_page(report, &options, 5, stream, &fail));
+	assert_true(cmd_report_page(report, &options, 5, &document, &fail));
+	document_put(&document, stream);
 	assert_int_equal(fclose(stream), 0);
 	golden_compare("report.txt", text);
 	for (const char *line = text; line != NULL && *line != '\0'; line = strchr(line, '\n')) {

@@ -21,6 +21,16 @@ leaks(uint64_t top)
 	return written_part(&hand.model, &rank_leaks, &options, written_lines);
 }
 
+static void
+tells(uint64_t top, const char *says)
+{
+	char *text = leaks(top);
+
+	if (strstr(text, says) == NULL)
+		fail_msg("wanted \"%s\" in:\n%s", says, text);
+	free(text);
+}
+
 static struct model_site *
 leak(uint32_t line, uint64_t bytes)
 {
@@ -99,7 +109,6 @@ large_counts_of_lines_are_grouped(void **state)
 	static struct model_site many[1500];
 	static struct model_frame frames[ARRAY_LEN(many)];
 	static const struct model_frame *stacks[ARRAY_LEN(many)];
-	char *text;
 
 	hand_model_make(&hand);
 	(void)leak(1, 3 * MIB);
@@ -114,10 +123,7 @@ large_counts_of_lines_are_grouped(void **state)
 	}
 	hand.model.sites = many;
 	hand.model.site_count = ARRAY_LEN(many);
-	text = leaks(5);
-	if (strstr(text, "  in 1,495 other lines\n") == NULL)
-		fail_msg("%s", text);
-	free(text);
+	tells(5, "  in 1,495 other lines\n");
 }
 
 /* It held most of what was allocated since it began: nobody can tell whether that will go on. */
@@ -138,16 +144,12 @@ what_may_be_a_data_set_has_a_question_mark(void **state)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct model_site *site;
-		char *text;
 
 		hand_model_make(&hand);
 		site = leak(41, 300 * MIB);
 		site->volume_bytes = cases[i].volume_bytes;
 		site->has_paused = cases[i].has_paused;
-		text = leaks(5);
-		if (strstr(text, cases[i].says) == NULL)
-			fail_msg("wanted \"%s\" in:\n%s", cases[i].says, text);
-		free(text);
+		tells(5, cases[i].says);
 	}
 }
 
@@ -165,7 +167,6 @@ a_data_set_is_judged_as_a_line(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *text;
 
 		hand_model_make(&hand);
 		(void)leak(41, 10 * MIB);
@@ -175,10 +176,7 @@ a_data_set_is_judged_as_a_line(void **state)
 		hand.sites[1].has_paused = true;
 		hand_model_site(&hand, MMAP, 41, MIB)->has_paused = cases[i].has_storage_paused;
 		hand.sites[1].where = hand.sites[2].where = hand.sites[0].where;
-		text = leaks(5);
-		if (strstr(text, cases[i].says) == NULL)
-			fail_msg("wanted \"%s\" in:\n%s", cases[i].says, text);
-		free(text);
+		tells(5, cases[i].says);
 	}
 }
 
@@ -202,9 +200,7 @@ what_threads_start_in_is_no_caller(void **state)
 		assert_null(strstr(text, "from "));
 		free(text);
 		hand.frames[0][3].is_user = true; // a file of the program's own with that name
-		text = leaks(5);
-		assert_non_null(strstr(text, "from "));
-		free(text);
+		tells(5, "from ");
 	}
 }
 
