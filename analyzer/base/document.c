@@ -154,27 +154,22 @@ begin_table(struct layout *layout, const struct document_item *table, size_t cou
 		put_cells(layout, titles, stream);
 }
 
+/* Behind its label, which is `room` wide at least; further lines begin below the text, or a little to the right of a paragraph's. */
 static void
-put_below(const struct document_item *item, FILE *stream)
+put_text(const struct document_item *item, size_t indent, size_t room, FILE *stream)
 {
 	const char *label = item->texts[1];
-	size_t column = BELOW_COLUMN + (label != NULL ? LABEL_WIDTH : 0);
+	size_t length = label != NULL ? columns_of(label) : 0;
+	size_t column = indent + (length > room ? length : label != NULL ? room : 0);
 
-	(void)fprintf(stream, "%*s", BELOW_COLUMN, "");
-	if (label != NULL)
-		(void)fprintf(stream, "%s%*s", label,
-		              LABEL_WIDTH - (int)columns_of(label) > 0 ? LABEL_WIDTH - (int)columns_of(label) : 0, "");
-	if (item->part == DOCUMENT_BELOW) {
-		(void)paragraph_put(stream, PAGE_COLUMNS, item->texts[0], column + (label == NULL ? HANGING : 0), column);
-		return;
-	}
-
-	size_t length = strlen(item->texts[0]);
-	size_t room = PAGE_COLUMNS - column;
-
-	if (length > room)
-		(void)strcpy(item->texts[0] + room - 3, "...");
-	(void)fprintf(stream, "%s\n", text_cleaned(item->texts[0])); // a letter was cut in two
+	(void)fprintf(stream, "%*s%s%*s", (int)indent, "", label != NULL ? label : "", (int)(column - indent - length), "");
+	if (item->part == DOCUMENT_SOURCE && strlen(item->texts[0]) > PAGE_COLUMNS - column)
+		(void)strcpy(item->texts[0] + PAGE_COLUMNS - column - strlen("..."), "...");
+	if (item->part == DOCUMENT_SOURCE)
+		(void)fprintf(stream, "%s\n", text_cleaned(item->texts[0])); // a letter may be cut in two
+	else
+		(void)paragraph_put(stream, PAGE_COLUMNS, item->texts[0], column + (label == NULL && indent != 0 ? HANGING : 0),
+		                    column);
 }
 
 void
@@ -184,9 +179,6 @@ document_put(struct document *document, FILE *stream)
 
 	for (size_t i = 0; i < document->count; i++) {
 		const struct document_item *item = &document->items[i];
-		size_t indent = strspn(item->texts[0] != NULL ? item->texts[0] : "", " ");
-		size_t hanging;
-
 		switch (item->part) {
 		case DOCUMENT_TABLE:
 			begin_table(&layout, item, document->count - i - 1, stream);
@@ -196,15 +188,10 @@ document_put(struct document *document, FILE *stream)
 			break;
 		case DOCUMENT_BELOW:
 		case DOCUMENT_SOURCE:
-			put_below(item, stream);
+			put_text(item, BELOW_COLUMN, LABEL_WIDTH, stream);
 			break;
 		case DOCUMENT_PARAGRAPH:
-			hanging = item->texts[1] != NULL ? columns_of(item->texts[1]) + 2 : indent != 0 ? HANGING : 0;
-			(void)fprintf(stream, "%*s", (int)indent, "");
-			if (item->texts[1] != NULL)
-				(void)fprintf(stream, "%s: ", item->texts[1]);
-			(void)paragraph_put(stream, PAGE_COLUMNS, item->texts[0], indent + hanging,
-			                    indent + (item->texts[1] != NULL ? hanging : 0));
+			put_text(item, strspn(item->texts[0], " "), 0, stream);
 			break;
 		case DOCUMENT_HEADING:
 			(void)fprintf(stream, "%s%s\n", i != 0 ? "\n" : "", item->texts[0]);

@@ -30,7 +30,7 @@ render_verdict(const struct report *report, struct document *document)
 {
 	document_add(document, DOCUMENT_PARAGRAPH, NULL, "%s", report->verdict.text);
 	if (report->verdict.next[0] != '\0')
-		document_add(document, DOCUMENT_PARAGRAPH, "Next", "%s", report->verdict.next);
+		document_add(document, DOCUMENT_PARAGRAPH, "Next: ", "%s", report->verdict.next);
 }
 
 static const char *
