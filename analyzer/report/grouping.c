@@ -253,27 +253,25 @@ grouping_of_site(enum grouping grouping, const struct report_site *site, char gr
                  char part[PLACE_TEXT_BYTES])
 {
 	static const struct model_frame nowhere = { .function = "", .file = "", .module = "", .module_path = "" };
-	const struct model_frame *where = site->of.where != NULL ? site->of.where : &nowhere;
-	const struct model_frame *asked;
+	const struct model_frame *where = grouping == GROUPING_MODULE ? who_asked(&site->of) : site->of.where;
 
+	where = where != NULL ? where : &nowhere;
 	part[0] = '\0';
 	if (grouping == GROUPING_PACKAGE) {
 		group_by_package(&site->of, group, part);
 	} else if (rank_is_import(&site->of)) {
 		put(group, GROUPING_IMPORTS);
+	} else if (site->of.is_rest_of_arenas) {
+		put(group, site->of.where != NULL ? site->of.where->function : UNKNOWN);
 	} else if (grouping == GROUPING_THREAD) {
 		grouping_thread(site, group);
-		if (!site->of.is_rest_of_arenas)
-			(void)verdict_frame_text(where, part);
-	} else if (site->of.is_rest_of_arenas) {
-		put(group, where->function);
+		(void)verdict_frame_text(where, part);
 	} else if (grouping == GROUPING_FILE) {
 		put_file(where, group);
 		put(part, where->function);
 	} else if (grouping == GROUPING_MODULE) {
-		asked = who_asked(&site->of) != NULL ? who_asked(&site->of) : &nowhere;
-		put_module(asked, group);
-		put(part, asked->function);
+		put_module(where, group);
+		put(part, where->function);
 	} else {
 		put_function(where, group);
 		(void)verdict_frame_text(where, part);
