@@ -1,11 +1,7 @@
 /*
  * test_document.c - is a column as wide as its widest cell, and can a text from outside leave its cell?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "case.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,10 +46,8 @@ is_printed(void (*put)(struct document *, FILE *), const char *wanted)
 
 #define ZEROS "0000000000000000000000000000000000000000000000000000000000000000000000" // 70
 
-static void
-as_text(void **state)
+CASE(as_text)
 {
-	(void)state;
 	is_printed(document_put, "Held\n"
 	                         "all lines\n"
 	                         "    bytes          calls  of    at\n"
@@ -67,10 +61,8 @@ as_text(void **state)
 	                         "repeat: a; b\n");
 }
 
-static void
-as_markdown(void **state)
+CASE(as_markdown)
 {
-	(void)state;
 	is_printed(document_put_markdown,
 	           "### Held\n"
 	           "\n| bytes | calls | of | at |\n|---:|---:|---|---|\n"
@@ -81,10 +73,4 @@ as_markdown(void **state)
 	           "\nrepeat:\n\n    a; b\n");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(as_text), cmocka_unit_test(as_markdown) };
-
-	return cmocka_run_group_tests_name("document", tests, NULL, NULL);
-}
+CASES(NULL, NULL)

@@ -1,12 +1,10 @@
 /*
  * test_json_fields.c - are documents and schema what the rows of a table say?
  */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "case.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/json_fields.h"
 
@@ -88,8 +86,7 @@ document_of(const struct thing *thing)
 	return text;
 }
 
-static void
-every_kind_of_field_is_written(void **state)
+CASE(every_kind_of_field_is_written)
 {
 	static const struct part parts[] = { { "a", true }, { "b", true } };
 	static const char *const notes[] = { "one", "two" };
@@ -116,8 +113,7 @@ every_kind_of_field_is_written(void **state)
 	free(text);
 }
 
-static void
-a_field_without_a_value_is_null_or_left_out(void **state)
+CASE(a_field_without_a_value_is_null_or_left_out)
 {
 	const struct thing thing = { .status = -1, .state = "", .label = "" };
 	char *text = document_of(&thing);
@@ -128,8 +124,7 @@ a_field_without_a_value_is_null_or_left_out(void **state)
 	free(text);
 }
 
-static void
-the_schema_has_the_same_fields(void **state)
+CASE(the_schema_has_the_same_fields)
 {
 	static const char *const wanted[] = {
 		"\"required\": [\"schema\", \"key\", \"status\", \"state\", \"name\", \"part\", \"parts\", \"notes\", \"counters\"]",
@@ -159,14 +154,4 @@ the_schema_has_the_same_fields(void **state)
 	free(text);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_kind_of_field_is_written),
-		cmocka_unit_test(a_field_without_a_value_is_null_or_left_out),
-		cmocka_unit_test(the_schema_has_the_same_fields),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+CASES(NULL, NULL)

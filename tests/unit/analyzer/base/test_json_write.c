@@ -1,12 +1,7 @@
 /*
  * test_json_write.c - can every reader of JSON take what we write?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "case.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +18,7 @@ static const struct {
 	{ UINT64_MAX, "[9223372036854775807]\n" },
 };
 
-static void
-no_number_is_larger_than_readers_take(void **state)
+CASE(no_number_is_larger_than_readers_take)
 {
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		char *text = NULL;
@@ -40,12 +34,4 @@ no_number_is_larger_than_readers_take(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_number_is_larger_than_readers_take),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+CASES(NULL, NULL)

@@ -1,11 +1,7 @@
 /*
  * test_make_folders.c - does errno say what is wrong, and not only that the last folder has no parent?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "case.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -13,8 +9,7 @@
 #include "base/make_folders.h"
 
 /* Nobody can make a folder in sysfs. */
-static void
-the_first_failure_is_told(void **state)
+CASE(the_first_failure_is_told)
 {
 	int first;
 
@@ -25,8 +20,7 @@ the_first_failure_is_told(void **state)
 	assert_int_equal(errno, first);
 }
 
-static void
-a_file_in_the_way_is_told(void **state)
+CASE(a_file_in_the_way_is_told)
 {
 	assert_false(make_folders("/proc/self/status", 0700));
 	assert_int_equal(errno, ENOTDIR);
@@ -34,13 +28,4 @@ a_file_in_the_way_is_told(void **state)
 	assert_int_equal(errno, ENOTDIR);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_failure_is_told),
-		cmocka_unit_test(a_file_in_the_way_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+CASES(NULL, NULL)

@@ -1,18 +1,13 @@
 /*
  * test_numbers.c - has each key one number, from 0 on, in the order in which it was met?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "case.h"
 
 #include "base/numbers.h"
 
 #define KEYS 1000
 
-static void
-a_key_keeps_the_number_that_it_was_given_first(void **state)
+CASE(a_key_keeps_the_number_that_it_was_given_first)
 {
 	struct number *numbers = NULL;
 	uint32_t next = 0;
@@ -37,12 +32,4 @@ a_key_keeps_the_number_that_it_was_given_first(void **state)
 	numbers_free(&numbers); // an empty one
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_key_keeps_the_number_that_it_was_given_first),
-	};
-
-	return cmocka_run_group_tests_name("numbers", tests, NULL, NULL);
-}
+CASES(NULL, NULL)

@@ -1,11 +1,7 @@
 /*
  * test_output.c - does a file appear whole or not at all, also when the command is ended while it writes?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "case.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -79,51 +75,10 @@ begin(const char *text)
 	return file;
 }
 
-static void
-a_file_appears_whole_or_not_at_all(void **state)
-{
-	struct fail fail;
-	struct output_file *file = begin("first");
-
-	assert_string_equal(content(), ""); // it is not there yet
-	assert_true(output_close(file, &fail));
-	assert_string_equal(content(), "first");
-	output_drop(begin("second"));
-	assert_string_equal(content(), "first");
-	assert_string_equal(only_file(), "out");
-	assert_int_equal(unlink(out_path()), 0);
-}
-
-/* What others may not read they may not read afterwards. */
-static void
-a_file_that_is_replaced_keeps_its_mode(void **state)
-{
-	static const mode_t modes[] = { 0600, 0640, 0666, 0755 };
-	const mode_t mask = umask(022);
-	struct fail fail;
-	struct stat there;
-
-	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
-		assert_true(output_close(begin("first"), &fail));
-		assert_int_equal(chmod(out_path(), modes[i]), 0);
-		struct output_file *file = begin("second");
-
-		assert_true(output_close(file, &fail));
-		assert_string_equal(content(), "second");
-		assert_int_equal(stat(out_path(), &there), 0);
-		assert_int_equal(there.st_mode & 07777, modes[i]);
-	}
-	assert_int_equal(unlink(out_path()), 0);
-	assert_true(output_close(begin("new"), &fail));
-	assert_int_equal(stat(out_path(), &there), 0);
-	assert_int_equal(there.st_mode & 07777, 0644);
-	assert_int_equal(unlink(out_path()), 0);
-	(void)umask(mask);
-}
+/* These come first: signals are watched once in a process, and their children have to begin. */
 
 /* Whatever ends the command, nothing half-written is left, and it ends as without us. */
-static void
-a_signal_takes_away_what_is_not_whole(void **state)
+CASE(a_signal_takes_away_what_is_not_whole)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
@@ -148,8 +103,7 @@ a_signal_takes_away_what_is_not_whole(void **state)
 }
 
 /* Under nohup SIGHUP is ignored: it stays so. */
-static void
-an_ignored_signal_stays_ignored(void **state)
+CASE(an_ignored_signal_stays_ignored)
 {
 	pid_t child = fork();
 	int status;
@@ -170,16 +124,44 @@ an_ignored_signal_stays_ignored(void **state)
 	assert_int_equal(unlink(out_path()), 0);
 }
 
-int
-main(void)
+CASE(a_file_appears_whole_or_not_at_all)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_signal_takes_away_what_is_not_whole), // the children's: signals are watched once in a process
-		cmocka_unit_test(an_ignored_signal_stays_ignored),
-		cmocka_unit_test(a_file_appears_whole_or_not_at_all),
-		cmocka_unit_test(a_file_that_is_replaced_keeps_its_mode),
-	};
+	struct fail fail;
+	struct output_file *file = begin("first");
 
-	return cmocka_run_group_tests_name("output", tests, scratch_make, scratch_remove);
+	assert_string_equal(content(), ""); // it is not there yet
+	assert_true(output_close(file, &fail));
+	assert_string_equal(content(), "first");
+	output_drop(begin("second"));
+	assert_string_equal(content(), "first");
+	assert_string_equal(only_file(), "out");
+	assert_int_equal(unlink(out_path()), 0);
 }
+
+/* What others may not read they may not read afterwards. */
+CASE(a_file_that_is_replaced_keeps_its_mode)
+{
+	static const mode_t modes[] = { 0600, 0640, 0666, 0755 };
+	const mode_t mask = umask(022);
+	struct fail fail;
+	struct stat there;
+
+	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+		assert_true(output_close(begin("first"), &fail));
+		assert_int_equal(chmod(out_path(), modes[i]), 0);
+		struct output_file *file = begin("second");
+
+		assert_true(output_close(file, &fail));
+		assert_string_equal(content(), "second");
+		assert_int_equal(stat(out_path(), &there), 0);
+		assert_int_equal(there.st_mode & 07777, modes[i]);
+	}
+	assert_int_equal(unlink(out_path()), 0);
+	assert_true(output_close(begin("new"), &fail));
+	assert_int_equal(stat(out_path(), &there), 0);
+	assert_int_equal(there.st_mode & 07777, 0644);
+	assert_int_equal(unlink(out_path()), 0);
+	(void)umask(mask);
+}
+
+CASES(scratch_make, scratch_remove)

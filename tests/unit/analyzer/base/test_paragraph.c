@@ -1,11 +1,7 @@
 /*
  * test_paragraph.c - does a text fit into the columns that there are, and is every character of it whole?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "case.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +9,7 @@
 #include "base/text_clean.h"
 #include "base/paragraph.h"
 
-static void
-a_text_that_is_too_wide_leaves_its_middle(void **state)
+CASE(a_text_that_is_too_wide_leaves_its_middle)
 {
 	static const struct {
 		const char *text;
@@ -38,8 +33,7 @@ a_text_that_is_too_wide_leaves_its_middle(void **state)
 }
 
 /* One, two, three and four bytes; each cut lies between two of them. */
-static void
-no_character_is_cut(void **state)
+CASE(no_character_is_cut)
 {
 	static const char
 		text[] = "a\303\266\342\202\254\360\237\220\215b\303\266\342\202\254\360\237\220\215c\303\266\342\202\254";
@@ -54,13 +48,4 @@ no_character_is_cut(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_text_that_is_too_wide_leaves_its_middle),
-		cmocka_unit_test(no_character_is_cut),
-	};
-
-	return cmocka_run_group_tests_name("paragraph", tests, NULL, NULL);
-}
+CASES(NULL, NULL)

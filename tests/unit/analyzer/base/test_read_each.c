@@ -1,12 +1,7 @@
 /*
  * test_read_each.c - can a name that somebody else has chosen make the reader wait?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "case.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,8 +10,7 @@
 #include "scratch.h"
 
 /* A capture says in which folder the counters of its cgroup are. */
-static void
-a_pipe_has_no_lines(void **state)
+CASE_WITH(a_pipe_has_no_lines, scratch_make, scratch_remove)
 {
 	assert_int_equal(mkfifo(scratch_file, 0600), 0);
 	(void)alarm(60);
@@ -25,12 +19,4 @@ a_pipe_has_no_lines(void **state)
 	assert_int_equal(read_number("/proc/self/status", "Threads:"), 1);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_pipe_has_no_lines, scratch_make, scratch_remove),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+CASES(NULL, NULL)

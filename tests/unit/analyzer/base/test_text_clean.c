@@ -1,11 +1,7 @@
 /*
  * test_text_clean.c - can any text end a line, steer a terminal or break JSON?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "case.h"
 
 #include <string.h>
 
@@ -46,8 +42,7 @@ static const struct {
 	{ TEXT("\xe2\x80\x8d"), "\xe2\x80\x8d", "\xe2\x80\x8d" }, // of scripts that join letters
 };
 
-static void
-what_cannot_be_shown_is_replaced_or_escaped(void **state)
+CASE(what_cannot_be_shown_is_replaced_or_escaped)
 {
 	struct text_pool *pool = text_pool_new();
 
@@ -67,12 +62,4 @@ what_cannot_be_shown_is_replaced_or_escaped(void **state)
 	text_pool_free(pool);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_cannot_be_shown_is_replaced_or_escaped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+CASES(NULL, NULL)

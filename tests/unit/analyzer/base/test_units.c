@@ -1,11 +1,7 @@
 /*
  * test_units.c - do the figures of a column have one unit, and say as much of the small ones as can be?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "case.h"
 
 #include "base/units.h"
 
@@ -13,8 +9,7 @@
 #define MIB (KIB * 1024)
 #define GIB (MIB * 1024)
 
-static void
-a_column_has_the_unit_of_its_largest(void **state)
+CASE(a_column_has_the_unit_of_its_largest)
 {
 	static const struct {
 		uint64_t most, bytes;
@@ -35,17 +30,8 @@ a_column_has_the_unit_of_its_largest(void **state)
 	};
 	char text[UNITS_TEXT_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_string_equal(units_bytes_in(units_column_of(cases[i].most), cases[i].bytes, text), cases[i].text);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_column_has_the_unit_of_its_largest),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+CASES(NULL, NULL)

@@ -3,6 +3,8 @@
  *
  * Golden texts: tests/golden/diff. `make golden` writes them anew, and the difference is for review.
  */
+#include "case.h"
+
 #include "hand_model.h"
 
 #include <stdlib.h>
@@ -10,6 +12,7 @@
 #include <jansson.h>
 
 #include "base/document.h"
+#include "base/items.h"
 #include "diff/diff.h"
 #include "diff/diff_match.h"
 #include "golden.h"
@@ -160,10 +163,8 @@ paired_with(const struct diff_pair *pairs, size_t count, uint32_t line)
 	return 0;
 }
 
-static void
-lines_are_known_again(void **state)
+CASE(lines_are_known_again)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(alignments); i++) {
 		struct diff_side *before = side_of("old", alignments[i].before, false, NULL);
 		struct diff_side *after = side_of(alignments[i].newer != NULL ? alignments[i].newer : "new",
@@ -247,13 +248,11 @@ check_sums(const struct diff_side *before, const struct diff_side *after, enum d
 	diff_free(diff);
 }
 
-static void
-each_line_is_in_one_row(void **state)
+CASE(each_line_is_in_one_row)
 {
 	uint64_t random = random_seed();
 	struct held held[2][13];
 
-	(void)state;
 	for (unsigned round = 0; round < 300; round++) {
 		random_run(&random, held[0]);
 		random_run(&random, held[1]);
@@ -272,15 +271,13 @@ each_line_is_in_one_row(void **state)
 }
 
 /* More lines than can be aligned: by their numbers. */
-static void
-a_function_of_very_many_lines(void **state)
+CASE(a_function_of_very_many_lines)
 {
 	enum { MANY = 3000 };
 	struct diff_line *lines[2];
 	struct diff_side sides[2];
 	size_t count;
 
-	(void)state;
 	for (unsigned side = 0; side < 2; side++) {
 		lines[side] = calloc(MANY, sizeof(struct diff_line));
 		for (uint32_t i = 0; i < MANY; i++)
@@ -306,8 +303,7 @@ a_function_of_very_many_lines(void **state)
 
 /* ---- estimates ---- */
 
-static void
-a_change_within_the_error_is_no_change(void **state)
+CASE(a_change_within_the_error_is_no_change)
 {
 	static const struct held before[] = { { "f", 10, 5, 20 * MIB, 20 * MIB, 1, OBJECTS, 0 }, { .function = NULL } };
 	static const struct held after[] = { { "f", 10, 5, 22 * MIB, 22 * MIB, 1, OBJECTS, 0 }, { .function = NULL } };
@@ -317,7 +313,6 @@ a_change_within_the_error_is_no_change(void **state)
 	struct diff *doubtful = diff_compare(sides[0], sides[1], DIFF_BY_LINE, SIZE_MAX);
 	struct diff *sure = diff_compare(sides[0], sides[2], DIFF_BY_LINE, SIZE_MAX);
 
-	(void)state;
 	assert_true(doubtful->rows[0].is_within_error);
 	assert_true(doubtful->rows[0].live_error_bytes > sides[0]->lines[0].held.live_error_bytes);
 	assert_false(sure->rows[0].is_within_error);
@@ -424,16 +419,9 @@ is_told_as_agreed(void **state)
 int
 main(void)
 {
-	struct CMUnitTest tests[4 + ARRAY_LEN(situations)] = {
-		cmocka_unit_test(lines_are_known_again),
-		cmocka_unit_test(each_line_is_in_one_row),
-		cmocka_unit_test(a_function_of_very_many_lines),
-		cmocka_unit_test(a_change_within_the_error_is_no_change),
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(situations); i++)
-		tests[4 + i] = (struct CMUnitTest){ .name = situations[i].name,
-			                                .test_func = is_told_as_agreed,
-			                                .initial_state = (void *)(uintptr_t)&situations[i] };
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	EACH (situation, situations, ARRAY_LEN(situations))
+		file_cases[file_case_count++] = (struct CMUnitTest){ .name = situation->name,
+			                                                 .test_func = is_told_as_agreed,
+			                                                 .initial_state = (void *)(uintptr_t)situation };
+	return RUN_CASES(NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /*
  * test_doctor_container.c - which limits of swap are told? Played in folders: the machine of a test may have none.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "case.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,8 +29,7 @@ static const struct {
 	{ "version 1, no limit", 1, 4 * GIB, "memory.memsw.limit_in_bytes", "9223372036854771712\n", NULL },
 };
 
-static void
-swap_that_a_container_may_not_use_is_told(void **state)
+CASE(swap_that_a_container_may_not_use_is_told)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct kmem_identity identity = { .machine_bytes = 16 * GIB, .shm_bytes = 8 * GIB };
@@ -68,12 +63,4 @@ swap_that_a_container_may_not_use_is_told(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(swap_that_a_container_may_not_use_is_told),
-	};
-
-	return cmocka_run_group_tests_name("doctor_container", tests, scratch_make, scratch_remove);
-}
+CASES(scratch_make, scratch_remove)

@@ -1,6 +1,8 @@
 /*
  * test_baseline.c - are runs reduced, kept and compared as check.h says?
  */
+#include "case.h"
+
 #include "base/machine.h"
 #include "hand_model.h"
 
@@ -85,8 +87,7 @@ one_run(const struct held *held, size_t count)
 
 /* --- reducing -------------------------------------------------------------------------------------------------- */
 
-static void
-figures_are_over_the_runs_and_zero_where_a_run_has_nothing(void **state)
+CASE(figures_are_over_the_runs_and_zero_where_a_run_has_nothing)
 {
 	const struct held first[] = { { 41, 10 * MIB, 12, false, HEAP }, { 52, 4 * MIB, 1, false, HEAP } };
 	const struct held second[] = { { 41, 30 * MIB, 12, false, HEAP } };
@@ -122,8 +123,7 @@ figures_are_over_the_runs_and_zero_where_a_run_has_nothing(void **state)
 	baseline_free(baseline);
 }
 
-static void
-siblings_are_one_row(void **state)
+CASE(siblings_are_one_row)
 {
 	const struct held held[] = { { 41, 3 * MIB, 1, false, HEAP }, { 41, 5 * MIB, 12, false, HEAP } };
 	struct baseline *baseline = one_run(held, 2);
@@ -135,8 +135,7 @@ siblings_are_one_row(void **state)
 	baseline_free(baseline);
 }
 
-static void
-a_run_without_anything_is_a_run(void **state)
+CASE(a_run_without_anything_is_a_run)
 {
 	struct baseline *baseline = one_run(NULL, 0);
 
@@ -146,8 +145,7 @@ a_run_without_anything_is_a_run(void **state)
 	baseline_free(baseline);
 }
 
-static void
-a_program_is_a_name_without_the_interpreters_version(void **state)
+CASE(a_program_is_a_name_without_the_interpreters_version)
 {
 	static const char *const cases[][2] = { { "train.py", "train.py" },       { "python3.11", "python" },
 		                                    { "python3", "python" },          { "python3.13t", "python" },
@@ -173,8 +171,7 @@ write_text(const char *text)
 	assert_int_equal(fclose(stream), 0);
 }
 
-static void
-a_baseline_survives_its_file(void **state)
+CASE(a_baseline_survives_its_file)
 {
 	const struct held held[] = { { 41, 10 * MIB, 12, false, HEAP }, { 52, 4 * MIB, 1, false, CUDA0 } };
 	struct baseline *written = one_run(held, 2);
@@ -236,8 +233,7 @@ static const struct {
 	{ "{\"schema\": 1, \"schema\": 1}", "not JSON" },
 };
 
-static void
-bad_files_are_refused_with_their_place(void **state)
+CASE(bad_files_are_refused_with_their_place)
 {
 	struct fail fail;
 
@@ -319,8 +315,7 @@ rows_of(const struct held *held)
 	return count;
 }
 
-static void
-worse_is_above_the_tolerance(void **state)
+CASE(worse_is_above_the_tolerance)
 {
 	for (size_t i = 0; i < ARRAY_LEN(comparisons); i++) {
 		struct baseline *good = one_run(comparisons[i].before, rows_of(comparisons[i].before));
@@ -358,16 +353,14 @@ static const struct {
 	{ { 0, 0, UINT64_MAX / 2 }, { 5, 10000, true }, UINT64_MAX },
 };
 
-static void
-what_is_allowed_is_the_larger_of_noise_and_floor(void **state)
+CASE(what_is_allowed_is_the_larger_of_noise_and_floor)
 {
 	for (size_t i = 0; i < ARRAY_LEN(limit_cases); i++)
 		assert_true(check_limit(&limit_cases[i].before, limit_cases[i].tolerance) == limit_cases[i].limit);
 }
 
 /* "Allocated at free in arenas": that is no place. */
-static void
-what_is_no_place_is_not_called_one(void **state)
+CASE(what_is_no_place_is_not_called_one)
 {
 	static const struct {
 		const char *where;
@@ -380,7 +373,6 @@ what_is_no_place_is_not_called_one(void **state)
 	};
 	const struct check check = { .rule_count = 0 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct check_rule rule = {
 			.kind = CHECK_PEAK, .domain = "total", .where = cases[i].where, .where_kind = cases[i].kind
@@ -393,8 +385,7 @@ what_is_no_place_is_not_called_one(void **state)
 	}
 }
 
-static void
-of_several_runs_the_least_leak_and_the_median_peak_count(void **state)
+CASE(of_several_runs_the_least_leak_and_the_median_peak_count)
 {
 	const struct held low[] = { { 41, 100 * MIB, 1, false, HEAP } };
 	const struct held high[] = { { 41, 200 * MIB, 1, false, HEAP } };
@@ -442,8 +433,7 @@ junit_names(struct check *check, char *names, size_t room)
 }
 
 /* A CI system follows a test by its name: neither what fails nor what a run uses changes the list. */
-static void
-junit_names_are_those_of_the_baseline(void **state)
+CASE(junit_names_are_those_of_the_baseline)
 {
 	static const char *const wanted[] = { "program ended well;", "lines;",     "peak cuda:0;", "live cuda:0;",
 		                                  "peak heap;",          "live heap;", "peak mmap;",   "live mmap;" };
@@ -472,22 +462,4 @@ junit_names_are_those_of_the_baseline(void **state)
 	baseline_free(bad);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(figures_are_over_the_runs_and_zero_where_a_run_has_nothing),
-		cmocka_unit_test(siblings_are_one_row),
-		cmocka_unit_test(a_run_without_anything_is_a_run),
-		cmocka_unit_test(a_program_is_a_name_without_the_interpreters_version),
-		cmocka_unit_test(a_baseline_survives_its_file),
-		cmocka_unit_test(bad_files_are_refused_with_their_place),
-		cmocka_unit_test(worse_is_above_the_tolerance),
-		cmocka_unit_test(what_is_allowed_is_the_larger_of_noise_and_floor),
-		cmocka_unit_test(what_is_no_place_is_not_called_one),
-		cmocka_unit_test(of_several_runs_the_least_leak_and_the_median_peak_count),
-		cmocka_unit_test(junit_names_are_those_of_the_baseline),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CASES(scratch_make, scratch_remove)

@@ -3,6 +3,8 @@
  *
  * Run from the root of the repository. `make golden` writes the files anew; the difference is for review.
  */
+#include "case.h"
+
 #include "hand_model.h"
 
 #include <signal.h>
@@ -97,8 +99,7 @@ build(const struct ranking *ranking, const struct report_options *options)
 	return report;
 }
 
-static void
-the_json_is_schema_1(void **state)
+CASE(the_json_is_schema_1)
 {
 	const struct report_options all = { .top = UINT64_MAX, .frames_bytes = UINT64_MAX };
 	char *text;
@@ -109,8 +110,7 @@ the_json_is_schema_1(void **state)
 	free(text);
 }
 
-static void
-the_page_is_for_a_person(void **state)
+CASE(the_page_is_for_a_person)
 {
 	const struct report_options all = { .top = 5 };
 	const struct options options = { .top = UINT64_MAX };
@@ -144,8 +144,7 @@ add_native(const struct report *report, struct document *document)
 	render_lines(report, &native, document);
 }
 
-static void
-native_frames_are_shown_when_wanted(void **state)
+CASE(native_frames_are_shown_when_wanted)
 {
 	const struct report_options two = { .top = 2, .domain = "cuda" };
 	char *text;
@@ -176,8 +175,7 @@ tells(const struct ranking *ranking, uint64_t top, const char *told, const char 
 }
 
 /* Of some imports no module is known: the import system's own file helps nobody. */
-static void
-imports_without_a_name_are_one_row(void **state)
+CASE(imports_without_a_name_are_one_row)
 {
 	hand_model_make(&hand);
 	for (unsigned i = 0; i < 2; i++) {
@@ -187,8 +185,7 @@ imports_without_a_name_are_one_row(void **state)
 	tells(&rank_peak, 5, "7.0 MiB  left by imports\n             7.0 MiB  the import system\n", NULL);
 }
 
-static void
-two_callers_of_one_library_function_are_both_named(void **state)
+CASE(two_callers_of_one_library_function_are_both_named)
 {
 	static const uint64_t held[] = { 30, 16, 4, 3, 2, 0 };
 	hand_model_make(&hand);
@@ -211,8 +208,7 @@ two_callers_of_one_library_function_are_both_named(void **state)
 	tells(&rank_leaks, 5, "from train.py:95 <module>\n", "train.py:7");
 }
 
-static void
-imports_are_a_row_for_each_module(void **state)
+CASE(imports_are_a_row_for_each_module)
 {
 	static const char *const modules[] = { "torch", "torch", "numpy", "json", "site", "", "" };
 	hand_model_make(&hand);
@@ -229,8 +225,7 @@ imports_are_a_row_for_each_module(void **state)
 	tells(&rank_peak, 5, "  119 MiB  left by imports\n                    102 MiB of it in memory\n", NULL);
 }
 
-static void
-a_module_is_one_line_whoever_imported_it(void **state)
+CASE(a_module_is_one_line_whoever_imported_it)
 {
 	const struct report_options all = { .top = UINT64_MAX, .frames_bytes = UINT64_MAX };
 	struct report *report;
@@ -254,8 +249,7 @@ a_module_is_one_line_whoever_imported_it(void **state)
 	report_free(report);
 }
 
-static void
-callers_are_the_users_own_where_there_are_any(void **state)
+CASE(callers_are_the_users_own_where_there_are_any)
 {
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, MIB);
@@ -270,8 +264,7 @@ callers_are_the_users_own_where_there_are_any(void **state)
 	tells(&rank_peak, 5, "from fast/core.py:330 full\n                    from train.py:95 <module>\n", NULL);
 }
 
-static void
-frames_of_very_many_sites_are_left_out_of_the_json_unless_asked_for(void **state)
+CASE(frames_of_very_many_sites_are_left_out_of_the_json_unless_asked_for)
 {
 	static char name[1000];
 	struct report_options options = { .top = UINT64_MAX };
@@ -297,8 +290,7 @@ frames_of_very_many_sites_are_left_out_of_the_json_unless_asked_for(void **state
 	}
 }
 
-static void
-what_the_interpreter_starts_with_is_one_row_at_the_end(void **state)
+CASE(what_the_interpreter_starts_with_is_one_row_at_the_end)
 {
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, MIB);
@@ -309,16 +301,14 @@ what_the_interpreter_starts_with_is_one_row_at_the_end(void **state)
 	tells(&rank_peak, 5, NULL, "left by imports");
 }
 
-static void
-no_rows_wanted_is_not_nothing_allocated(void **state)
+CASE(no_rows_wanted_is_not_nothing_allocated)
 {
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, MIB);
 	tells(&rank_peak, 0, "1.0 MiB  in 1 other line\n", "nothing was allocated");
 }
 
-static void
-library_files_are_named_from_their_package_on(void **state)
+CASE(library_files_are_named_from_their_package_on)
 {
 	static const struct {
 		const char *file;
@@ -338,8 +328,7 @@ library_files_are_named_from_their_package_on(void **state)
 		assert_string_equal(place_text(cases[i].file, 48, "f", "", 0, text), cases[i].wanted);
 }
 
-static void
-top_cuts_and_a_huge_one_does_not(void **state)
+CASE(top_cuts_and_a_huge_one_does_not)
 {
 	struct report_options options = { .top = 2 };
 	struct report *report;
@@ -378,8 +367,7 @@ baseline_of(uint64_t bytes, uint64_t new_bytes)
 	return baseline_finish(builder);
 }
 
-static void
-a_check_names_the_line_in_every_output(void **state)
+CASE(a_check_names_the_line_in_every_output)
 {
 	const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
 	struct baseline *before = baseline_of(10 * MIB, 0);
@@ -405,8 +393,7 @@ a_check_names_the_line_in_every_output(void **state)
 	baseline_free(after);
 }
 
-static void
-a_leak_below_the_tolerance_is_remarked(void **state)
+CASE(a_leak_below_the_tolerance_is_remarked)
 {
 	const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
 	struct baseline *before = baseline_of(10 * MIB, 0);
@@ -431,8 +418,7 @@ a_leak_below_the_tolerance_is_remarked(void **state)
 }
 
 /* Exact peaks: not a word. Else one line, of the process that is off most. */
-static void
-peaks_that_may_be_off_are_remarked(void **state)
+CASE(peaks_that_may_be_off_are_remarked)
 {
 	static const char told
 		[] = "peaks may be off by up to 192 KiB, because threads add up small events first: KMEMSHIM_EXACT_PEAK=1 is exact\n";
@@ -467,25 +453,5 @@ int
 main(void)
 {
 	(void)setenv("TZ", "UTC", 1);
-
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_json_is_schema_1),
-		cmocka_unit_test(the_page_is_for_a_person),
-		cmocka_unit_test(native_frames_are_shown_when_wanted),
-		cmocka_unit_test(imports_without_a_name_are_one_row),
-		cmocka_unit_test(two_callers_of_one_library_function_are_both_named),
-		cmocka_unit_test(imports_are_a_row_for_each_module),
-		cmocka_unit_test(a_module_is_one_line_whoever_imported_it),
-		cmocka_unit_test(callers_are_the_users_own_where_there_are_any),
-		cmocka_unit_test(frames_of_very_many_sites_are_left_out_of_the_json_unless_asked_for),
-		cmocka_unit_test(what_the_interpreter_starts_with_is_one_row_at_the_end),
-		cmocka_unit_test(no_rows_wanted_is_not_nothing_allocated),
-		cmocka_unit_test(library_files_are_named_from_their_package_on),
-		cmocka_unit_test(top_cuts_and_a_huge_one_does_not),
-		cmocka_unit_test(a_check_names_the_line_in_every_output),
-		cmocka_unit_test(a_leak_below_the_tolerance_is_remarked),
-		cmocka_unit_test(peaks_that_may_be_off_are_remarked),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_CASES(NULL, NULL);
 }

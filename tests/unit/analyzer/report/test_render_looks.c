@@ -1,6 +1,8 @@
 /*
  * test_render_looks.c - what was looked at some time before the end: does the page say so?
  */
+#include "case.h"
+
 #include "hand_model.h"
 #include "written.h"
 
@@ -43,8 +45,7 @@ check_page(const char *says)
 }
 
 /* Whoever asks for one domain is not told of the others' memory. */
-static void
-a_page_of_one_domain_is_of_that_alone(void **state)
+CASE(a_page_of_one_domain_is_of_that_alone)
 {
 	static const char *const others[] = { "\n  cuda:0 ", "Resident set", "Processes", "  64.0 KiB  heap" };
 	char *text;
@@ -67,8 +68,7 @@ a_page_of_one_domain_is_of_that_alone(void **state)
 }
 
 /* How long before the end was it looked at? Where that is not known: before what was seen last. */
-static void
-the_age_of_the_resident_set_is_said(void **state)
+CASE(the_age_of_the_resident_set_is_said)
 {
 	static const struct {
 		bool is_end_known;
@@ -98,8 +98,7 @@ the_age_of_the_resident_set_is_said(void **state)
 }
 
 /* A mapping of a block that found no room is nobody's. */
-static void
-what_found_no_room_is_not_attributed(void **state)
+CASE(what_found_no_room_is_not_attributed)
 {
 	static const char libraries[] = "  not attributed  1.0 MiB  mapped by direct system calls or by libraries";
 	static const char blocks[] = ", or blocks that were not\n                           recorded (see Losses)\n  total";
@@ -121,8 +120,7 @@ add_waste(const struct report *report, struct document *document)
 }
 
 /* A fifth of what was in memory is no finding of its own, and is told in the sentence about all: both are one figure. */
-static void
-what_malloc_keeps_is_the_verdicts_part(void **state)
+CASE(what_malloc_keeps_is_the_verdicts_part)
 {
 	static const struct report_options rows = { .top = 5 };
 	char *text;
@@ -146,8 +144,7 @@ add_views(const struct report *report, struct document *document)
 }
 
 /* What was asked for and not touched is in neither: one heading, one figure. */
-static void
-views_of_one_figure_agree(void **state)
+CASE(views_of_one_figure_agree)
 {
 	static const struct report_options rows = { .top = 5 };
 	char *text;
@@ -165,8 +162,7 @@ views_of_one_figure_agree(void **state)
 }
 
 /* Kinds are counted now and then: of a process that was killed, blocks came and went since. */
-static void
-kinds_that_were_counted_earlier_say_so(void **state)
+CASE(kinds_that_were_counted_earlier_say_so)
 {
 	static struct model_tally kinds[] = { { { "float" }, 510 }, { { "dict" }, 7 } };
 	static const struct {
@@ -191,8 +187,7 @@ kinds_that_were_counted_earlier_say_so(void **state)
 }
 
 /* A line has room for some kinds: one that is as frequent may have none. */
-static void
-kinds_that_are_left_out_are_said(void **state)
+CASE(kinds_that_are_left_out_are_said)
 {
 	static struct model_tally kinds[] = { { { "tuple" }, 650 }, { { "float" }, 630 }, { { "str" }, 600 } };
 	static const struct {
@@ -216,8 +211,7 @@ kinds_that_are_left_out_are_said(void **state)
 }
 
 /* Figures of several processes are sums: of what was there at the same time, or of more? */
-static void
-whether_sums_were_there_at_once_is_always_said(void **state)
+CASE(whether_sums_were_there_at_once_is_always_said)
 {
 	static const struct {
 		size_t process_count;
@@ -249,8 +243,7 @@ whether_sums_were_there_at_once_is_always_said(void **state)
 }
 
 /* A stripped program: "allocated at st", with frames that read "?", helps nobody. */
-static void
-what_has_no_name_has_an_address_and_a_way_to_get_one(void **state)
+CASE(what_has_no_name_has_an_address_and_a_way_to_get_one)
 {
 	const struct report_options rows = { .top = 5, .frames_bytes = UINT64_MAX };
 	char *text;
@@ -279,8 +272,7 @@ what_has_no_name_has_an_address_and_a_way_to_get_one(void **state)
 }
 
 /* Of a recursion the innermost frames are recorded: the page must not read as if that were all. */
-static void
-that_outer_frames_are_missing_is_said(void **state)
+CASE(that_outer_frames_are_missing_is_said)
 {
 	static const struct {
 		uint32_t omitted, before_gap;
@@ -302,8 +294,7 @@ that_outer_frames_are_missing_is_said(void **state)
 }
 
 /* That some sums agree is no word about the processes, and a filter leaves out some of the last requests. */
-static void
-of_one_domain_nothing_is_said_of_all(void **state)
+CASE(of_one_domain_nothing_is_said_of_all)
 {
 	struct model_process processes[2];
 	char *text;
@@ -325,8 +316,7 @@ of_one_domain_nothing_is_said_of_all(void **state)
 	free(text);
 }
 
-static void
-one_is_no_plural(void **state)
+CASE(one_is_no_plural)
 {
 	char *text;
 
@@ -339,8 +329,7 @@ one_is_no_plural(void **state)
 }
 
 /* A note that is wider than the page is broken below its own beginning. */
-static void
-losses_fit_the_page(void **state)
+CASE(losses_fit_the_page)
 {
 	char *text;
 
@@ -361,8 +350,7 @@ efforts_text(void)
 	return written_part(&hand.model, &rank_sites, &rows, render_efforts);
 }
 
-static void
-what_recording_did_is_told_for_each_thousand_events(void **state)
+CASE(what_recording_did_is_told_for_each_thousand_events)
 {
 	struct model_efforts *efforts;
 	char *text;
@@ -394,25 +382,4 @@ what_recording_did_is_told_for_each_thousand_events(void **state)
 	free(text);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_page_of_one_domain_is_of_that_alone),
-		cmocka_unit_test(the_age_of_the_resident_set_is_said),
-		cmocka_unit_test(what_malloc_keeps_is_the_verdicts_part),
-		cmocka_unit_test(views_of_one_figure_agree),
-		cmocka_unit_test(kinds_that_were_counted_earlier_say_so),
-		cmocka_unit_test(kinds_that_are_left_out_are_said),
-		cmocka_unit_test(what_found_no_room_is_not_attributed),
-		cmocka_unit_test(what_has_no_name_has_an_address_and_a_way_to_get_one),
-		cmocka_unit_test(that_outer_frames_are_missing_is_said),
-		cmocka_unit_test(of_one_domain_nothing_is_said_of_all),
-		cmocka_unit_test(one_is_no_plural),
-		cmocka_unit_test(losses_fit_the_page),
-		cmocka_unit_test(what_recording_did_is_told_for_each_thousand_events),
-		cmocka_unit_test(whether_sums_were_there_at_once_is_always_said),
-	};
-
-	return cmocka_run_group_tests_name("looks", tests, NULL, NULL);
-}
+CASES(NULL, NULL)

@@ -1,6 +1,8 @@
 /*
  * test_render_rows.c - which lines get a row of the table of leaks, and what does a row say of its class? And a row of a check?
  */
+#include "case.h"
+
 #include "hand_model.h"
 
 #include <stdlib.h>
@@ -41,8 +43,7 @@ leak(uint32_t line, uint64_t bytes)
 }
 
 /* Five small leaks before 800 MiB that are none: who sees the table must see these. */
-static void
-the_largest_line_always_has_a_row(void **state)
+CASE(the_largest_line_always_has_a_row)
 {
 	static const struct {
 		uint64_t top;
@@ -81,8 +82,7 @@ the_largest_line_always_has_a_row(void **state)
 	}
 }
 
-static void
-a_line_of_which_a_part_leaks_says_which_part(void **state)
+CASE(a_line_of_which_a_part_leaks_says_which_part)
 {
 	static const struct {
 		uint64_t steady_bytes;
@@ -103,8 +103,7 @@ a_line_of_which_a_part_leaks_says_which_part(void **state)
 }
 
 /* Hundreds of lines: figures are read at a glance, as in tables. */
-static void
-large_counts_of_lines_are_grouped(void **state)
+CASE(large_counts_of_lines_are_grouped)
 {
 	static struct model_site many[1500];
 	static struct model_frame frames[ARRAY_LEN(many)];
@@ -127,8 +126,7 @@ large_counts_of_lines_are_grouped(void **state)
 }
 
 /* It held most of what was allocated since it began: nobody can tell whether that will go on. */
-static void
-what_may_be_a_data_set_has_a_question_mark(void **state)
+CASE(what_may_be_a_data_set_has_a_question_mark)
 {
 	static const struct {
 		uint64_t volume_bytes;
@@ -154,8 +152,7 @@ what_may_be_a_data_set_has_a_question_mark(void **state)
 }
 
 /* A data set's blocks stand below several stacks: the first ones were booked without native frames. Its storage is another kind of memory. */
-static void
-a_data_set_is_judged_as_a_line(void **state)
+CASE(a_data_set_is_judged_as_a_line)
 {
 	static const struct {
 		bool has_first_paused, has_storage_paused;
@@ -180,8 +177,7 @@ a_data_set_is_judged_as_a_line(void **state)
 	}
 }
 
-static void
-what_threads_start_in_is_no_caller(void **state)
+CASE(what_threads_start_in_is_no_caller)
 {
 	char *text;
 
@@ -218,8 +214,7 @@ baseline_of(const char *domain, uint64_t bytes)
 	return baseline_finish(builder);
 }
 
-static void
-a_check_says_what_arenas_need(void **state)
+CASE(a_check_says_what_arenas_need)
 {
 	static const struct {
 		const char *before, *after, *place, *note;
@@ -256,18 +251,4 @@ a_check_says_what_arenas_need(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_largest_line_always_has_a_row),
-		cmocka_unit_test(a_line_of_which_a_part_leaks_says_which_part),
-		cmocka_unit_test(large_counts_of_lines_are_grouped),
-		cmocka_unit_test(what_may_be_a_data_set_has_a_question_mark),
-		cmocka_unit_test(a_data_set_is_judged_as_a_line),
-		cmocka_unit_test(what_threads_start_in_is_no_caller),
-		cmocka_unit_test(a_check_says_what_arenas_need),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+CASES(NULL, NULL)

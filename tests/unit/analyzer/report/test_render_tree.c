@@ -1,6 +1,8 @@
 /*
  * test_render_tree.c - which callers does the tree show, and which are one row?
  */
+#include "case.h"
+
 #include "hand_model.h"
 #include "written.h"
 
@@ -79,8 +81,7 @@ check_tree(const char *wanted)
 }
 
 /* Two addresses of one line, below start-up that branches: libc calls constructors and main(). */
-static void
-a_native_tree_begins_with_the_programs_own_code(void **state)
+CASE(a_native_tree_begins_with_the_programs_own_code)
 {
 	hand_model_make(&hand);
 	has_all = false;
@@ -109,8 +110,7 @@ a_native_tree_begins_with_the_programs_own_code(void **state)
 }
 
 /* The import of a user's own module takes several ways through the import system. */
-static void
-the_import_system_is_left_out(void **state)
+CASE(the_import_system_is_left_out)
 {
 	hand_model_make(&hand);
 	has_all = false;
@@ -126,8 +126,7 @@ the_import_system_is_left_out(void **state)
 }
 
 /* A program's own main() is its own; the interpreter's is not. */
-static void
-what_only_start_up_held_is_the_interpreters(void **state)
+CASE(what_only_start_up_held_is_the_interpreters)
 {
 	hand_model_make(&hand);
 	has_all = false;
@@ -141,14 +140,4 @@ what_only_start_up_held_is_the_interpreters(void **state)
 	           " 30.0 MiB   75 %  left by imports and the interpreter\n");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_native_tree_begins_with_the_programs_own_code),
-		cmocka_unit_test(the_import_system_is_left_out),
-		cmocka_unit_test(what_only_start_up_held_is_the_interpreters),
-	};
-
-	return cmocka_run_group_tests_name("tree", tests, NULL, NULL);
-}
+CASES(NULL, NULL)
