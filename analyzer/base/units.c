@@ -66,6 +66,13 @@ units_count(uint64_t count, char text[UNITS_TEXT_BYTES])
 }
 
 const char *
+units_bytes_of(uint64_t bytes, bool is_estimated, char text[UNITS_TEXT_BYTES])
+{
+	(void)snprintf(text, UNITS_TEXT_BYTES, "%s%s", is_estimated ? "≈" : "", UNITS_BYTES(bytes));
+	return text;
+}
+
+const char *
 units_count_of(uint64_t count, bool is_estimated, char text[UNITS_TEXT_BYTES])
 {
 	(void)snprintf(text, UNITS_TEXT_BYTES, "%s%s", is_estimated ? "≈" : "",

@@ -30,7 +30,8 @@ const char *units_bytes_in(struct units_column column, uint64_t bytes, char text
 /* "0", "9,999", "12,345,678": exact. */
 const char *units_count(uint64_t count, char text[UNITS_TEXT_BYTES]);
 
-/* Of an estimate "≈4,190,000". */
+/* Of an estimate "≈128 MiB", "≈4,190,000". */
+const char *units_bytes_of(uint64_t bytes, bool is_estimated, char text[UNITS_TEXT_BYTES]);
 const char *units_count_of(uint64_t count, bool is_estimated, char text[UNITS_TEXT_BYTES]);
 
 /* digits: 2 or 3, of which 12,345,678 is 12,300,000. For what is known no better. */
@@ -44,6 +45,7 @@ const char *units_share(uint32_t ppm, char text[UNITS_TEXT_BYTES]);
 
 #define UNITS_ROOM ((char[UNITS_TEXT_BYTES]){ 0 })
 #define UNITS_BYTES(bytes) units_bytes(bytes, UNITS_ROOM)
+#define UNITS_BYTES_OF(bytes, is_estimated) units_bytes_of(bytes, is_estimated, UNITS_ROOM)
 #define UNITS_BYTES_IN(column, bytes) units_bytes_in(column, bytes, UNITS_ROOM)
 #define UNITS_COUNT(count) units_count(count, UNITS_ROOM)
 #define UNITS_COUNT_OF(count, is_estimated) units_count_of(count, is_estimated, UNITS_ROOM)

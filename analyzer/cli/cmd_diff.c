@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "analysis/rank.h"
+#include "base/document.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/progress.h"
@@ -154,16 +155,17 @@ show(const struct options *options, const struct diff_side *before, const struct
 {
 	bool is_by_function = options->by != NULL && strcmp(options->by, "function") == 0;
 	uint64_t top = options_top(options, CMD_REPORT_TABLE_TOP);
-	struct diff *diff = diff_compare(before, after, is_by_function ? DIFF_BY_FUNCTION : DIFF_BY_LINE);
+	bool is_for_terminal = !options->is_json && !options->is_markdown && isatty(STDOUT_FILENO) == 1;
+	struct diff *diff = diff_compare(before, after, is_by_function ? DIFF_BY_FUNCTION : DIFF_BY_LINE,
+	                                 is_for_terminal ? terminal_columns(stdout)
+	                                                 : SIZE_MAX); // a name is one line of it at most
+	struct document document = { .count = 0 };
 
-	if (!options->is_json && !options->is_markdown && isatty(STDOUT_FILENO) == 1)
-		diff->name_columns = terminal_columns(stdout); // a name is one line of it at most
 	if (options->is_json)
 		render_diff_json(diff, options_top(options, UINT64_MAX), stdout);
-	else if (options->is_markdown)
-		render_diff_markdown(diff, top, stdout);
 	else
-		render_diff_text(diff, top, stdout);
+		render_diff(diff, top, &document);
+	(options->is_markdown ? document_put_markdown : document_put)(&document, stdout);
 	diff_free(diff);
 	return output_finish(fail);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/output.h"
 #include "base/progress.h"
 #include "cli/cmd_report.h"
@@ -82,12 +83,6 @@ value_of(const struct options *options, struct fail *fail)
 	return value;
 }
 
-static struct model *
-load(const struct options *options, struct fail *fail)
-{
-	return cmd_report_load(options, options->argument_count != 0 ? options->arguments[0] : NULL, NULL, fail);
-}
-
 bool
 cmd_export(const struct options *options, int *status, struct fail *fail)
 {
@@ -115,7 +110,9 @@ cmd_export(const struct options *options, int *status, struct fail *fail)
 	if (options->output != NULL && !output_may_write(options->output, options->is_forced, fail))
 		return false;
 
-	bool is_done = cmd_report_open(options, load(options, fail), &rank_peak, &all, &opened, fail);
+	const char *capture = options->argument_count != 0 ? options->arguments[0] : NULL;
+	bool is_done = cmd_report_open(options, cmd_report_load(options, capture, NULL, fail), &rank_peak, &all, &opened,
+	                               fail);
 
 	is_done = is_done && write_export(&(struct wanted){ .options = options, .format = format, .value = value },
 	                                  opened.report, fail);
@@ -124,33 +121,26 @@ cmd_export(const struct options *options, int *status, struct fail *fail)
 }
 
 bool
-cmd_tree(const struct options *options, int *status, struct fail *fail)
+cmd_report_tree(struct report *report, const struct options *options, uint64_t top, struct document *document,
+                struct fail *fail)
 {
-	const struct report_options all = { .top = UINT64_MAX, .domain = options->domain };
 	const struct export_value *value = value_of(options, fail);
-	struct opened_report opened;
 	enum grouping grouping;
-	char heading[64];
 
-	(void)status;
+	(void)top;
 	if (value == NULL || !cmd_report_grouping(options, &grouping, fail))
 		return false;
 
-	bool is_done = cmd_report_open(options, load(options, fail), &rank_peak, &all, &opened, fail);
+	const char *heading = TEXT(64, "%c%s", value->meaning[0] - 'a' + 'A', value->meaning + 1);
 
-	if (is_done) {
-		(void)snprintf(heading, sizeof(heading), "%c%s", value->meaning[0] - 'a' + 'A', value->meaning + 1);
-		render_tree(opened.report,
-		            &(struct tree_options){ .heading = heading,
-		                                    .bytes_of = value->of,
-		                                    .is_peak = strcmp(value->name, "peak") == 0,
-		                                    .is_of_all_time = strcmp(value->name, "allocated") == 0,
-		                                    .is_native = options->is_native,
-		                                    .has_all = options->has_all,
-		                                    .grouping = grouping },
-		            stdout);
-		is_done = output_finish(fail);
-	}
-	cmd_report_close(&opened);
-	return is_done;
+	render_tree(report,
+	            &(struct tree_options){ .heading = heading,
+	                                    .bytes_of = value->of,
+	                                    .is_peak = strcmp(value->name, "peak") == 0,
+	                                    .is_of_all_time = strcmp(value->name, "allocated") == 0,
+	                                    .is_native = options->is_native,
+	                                    .has_all = options->has_all,
+	                                    .grouping = grouping },
+	            document);
+	return true;
 }

@@ -1,5 +1,5 @@
 /*
- * cmd_report.c - the commands that read a capture: report, why, peak, leaks, sites.
+ * cmd_report.c - the commands that read a capture: report, why, peak, leaks, sites, tree, waste, annotate.
  *
  * When failing  the reader's or the writer's line is passed up.
  */
@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/document.h"
 #include "base/items.h"
 #include "base/json_fields.h"
 #include "base/output.h"
@@ -175,7 +176,8 @@ has_devices(const struct report *report)
 }
 
 bool
-cmd_report_page(struct report *report, const struct options *options, uint64_t top, FILE *stream, struct fail *fail)
+cmd_report_page(struct report *report, const struct options *options, uint64_t top, struct document *document,
+                struct fail *fail)
 {
 	const struct {
 		const struct ranking *ranking;
@@ -189,10 +191,8 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 	};
 	const struct report_options rows = rows_of(options, top);
 
-	render_text_verdict(report, stream);
-	if (report->guard.line_count != 0 && report->domain == NULL)
-		(void)fputc('\n', stream);
-	render_text_guard(report, stream);
+	render_verdict(report, document);
+	render_guard(report, document);
 	for (size_t i = 0; i < COUNT_OF(tables); i++) {
 		const struct render_options wanted = {
 			.is_native = options->is_native,
@@ -205,17 +205,16 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 			continue; // nothing was allocated there
 		if (!report_rank(report, tables[i].ranking, &rows, fail))
 			return false;
-		(void)fputc('\n', stream);
-		render_text_lines(report, &wanted, stream);
+		render_lines(report, &wanted, document);
 	}
-	(void)fputc('\n', stream);
-	render_text_totals(report, stream);
+	document_add(document, DOCUMENT_LINE, NULL, "%s", "");
+	render_totals(report, document);
 	if (report->domain == NULL)
-		render_text_marks(report, options->has_all, stream);
+		render_marks(report, options->has_all, document);
 	if (options->has_all)
-		render_text_efforts(report, stream);
-	(void)fputc('\n', stream);
-	render_text_remarks(report, stream);
+		render_efforts(report, document);
+	document_add(document, DOCUMENT_LINE, NULL, "%s", "");
+	render_remarks(report, document);
 	return true;
 }
 
@@ -232,7 +231,8 @@ cmd_report_grouping(const struct options *options, enum grouping *grouping, stru
 }
 
 bool
-cmd_report_table(struct report *report, const struct options *options, uint64_t top, FILE *stream, struct fail *fail)
+cmd_report_table(struct report *report, const struct options *options, uint64_t top, struct document *document,
+                 struct fail *fail)
 {
 	const struct render_options wanted = { .is_native = options->is_native };
 	enum grouping grouping;
@@ -240,23 +240,44 @@ cmd_report_table(struct report *report, const struct options *options, uint64_t 
 	if (!cmd_report_grouping(options, &grouping, fail))
 		return false;
 	if (grouping == GROUPING_LINE)
-		render_text_lines(report, &wanted, stream);
+		render_lines(report, &wanted, document);
 	else
-		render_groups(report, grouping, options_top(options, top), stream);
-	render_text_losses(report, stream);
-	render_text_peak_error(report, stream);
+		render_groups(report, grouping, options_top(options, top), document);
+	render_losses(report, document);
+	render_peak_error(report, document);
 	return true;
 }
 
 bool
-cmd_report_verdict(struct report *report, const struct options *options, uint64_t top, FILE *stream, struct fail *fail)
+cmd_report_verdict(struct report *report, const struct options *options, uint64_t top, struct document *document,
+                   struct fail *fail)
 {
+
 	(void)options;
 	(void)top;
 	(void)fail;
-	render_text_verdict(report, stream);
-	render_text_guard(report, stream);
+	render_verdict(report, document);
+	render_guard(report, document);
 	return true;
+}
+
+bool
+cmd_report_waste(struct report *report, const struct options *options, uint64_t top, struct document *document,
+                 struct fail *fail)
+{
+	(void)fail;
+	render_waste(report, options_top(options, top), document);
+	return true;
+}
+
+bool
+cmd_report_annotate(struct report *report, const struct options *options, uint64_t top, struct document *document,
+                    struct fail *fail)
+{
+	const struct annotate_options wanted = { .file = options->arguments[0], .has_all = options->has_all };
+
+	(void)top;
+	return render_annotate(report, &wanted, document, stderr, fail);
 }
 
 /* The folder of the kernel's life that is meant. One line names it, for there may be others. */
@@ -336,7 +357,10 @@ cmd_report(const struct options *options, int *status, struct fail *fail)
 {
 	const struct question *question = options->command->question;
 	struct report_options rows = rows_of(options, question->text_top);
-	const char *capture = options->argument_count != 0 ? options->arguments[0] : NULL;
+	const char *capture = options->argument_count > question->capture_argument
+	                          ? options->arguments[question->capture_argument]
+	                          : NULL;
+	struct document document = { .count = 0 };
 	char life[PATH_MAX];
 
 	if (!check_page(options, fail) || !cmd_report_grouping(options, &(enum grouping){ GROUPING_LINE }, fail) ||
@@ -357,8 +381,9 @@ cmd_report(const struct options *options, int *status, struct fail *fail)
 		is_done = write_page(options, opened.report, fail);
 	else if (is_done && options->is_json)
 		render_json(opened.report, stdout);
-	else if (is_done)
-		is_done = question->show(opened.report, options, question->text_top, stdout, fail);
+	else if (is_done && (is_done = question->show(opened.report, options, question->text_top, &document, fail)))
+		document_put(&document, stdout);
+	document_clear(&document);
 	is_done = is_done && output_finish(fail);
 	cmd_report_close(&opened);
 	return is_done;

@@ -1,5 +1,5 @@
 /*
- * cmd_report.h - the commands that read a capture: report, why, peak, leaks, sites.
+ * cmd_report.h - the commands that read a capture: report, why, peak, leaks, sites, tree, waste, annotate.
  *
  * Each is a question: a ranking, and what of the report its text shows. JSON is the same for all.
  */
@@ -20,21 +20,25 @@
 #define CMD_REPORT_PAGE_TOP 5 // lines of code per table without --top
 #define CMD_REPORT_TABLE_TOP 10
 
+struct document;
+/* Adds the text. top: lines per table. False and *fail: it cannot be told. */
+typedef bool cmd_report_show(struct report *report, const struct options *options, uint64_t top,
+                             struct document *document, struct fail *fail);
+
 struct question {
 	const struct ranking *ranking;
 	uint64_t text_top;    // lines of code in a text without --top
 	bool is_verdict_only; // no lines and sites in the JSON either; with --domain the verdict is of that alone
-	bool (*show)(struct report *report, const struct options *options, uint64_t top, FILE *stream, struct fail *fail);
+	cmd_report_show *show;
+	int capture_argument; // which of the arguments names the capture
 };
 
-/* Verdict, totals, peak, leaks, losses. top: lines per table. On failure nothing of the tables is missing silently. */
-bool cmd_report_page(struct report *report, const struct options *options, uint64_t top, FILE *stream,
-                     struct fail *fail);
-/* One table, and what must be known of its figures. */
-bool cmd_report_table(struct report *report, const struct options *options, uint64_t top, FILE *stream,
-                      struct fail *fail);
-bool cmd_report_verdict(struct report *report, const struct options *options, uint64_t top, FILE *stream,
-                        struct fail *fail);
+cmd_report_show cmd_report_page;    // verdict, totals, peak, leaks, losses
+cmd_report_show cmd_report_table;   // one table, and what must be known of its figures
+cmd_report_show cmd_report_verdict; // and what was held when the guard was passed
+cmd_report_show cmd_report_waste;
+cmd_report_show cmd_report_annotate;
+cmd_report_show cmd_report_tree;
 
 /* The options for reading a capture, made of the command's options. */
 struct model_options cmd_report_model_options(const struct options *options, const char *capture, const char *session);

@@ -58,10 +58,7 @@ bool cmd_baseline(const struct options *options, int *status, struct fail *fail)
 bool cmd_check(const struct options *options, int *status, struct fail *fail);
 bool cmd_diff(const struct options *options, int *status, struct fail *fail);
 bool cmd_export(const struct options *options, int *status, struct fail *fail);
-bool cmd_annotate(const struct options *options, int *status, struct fail *fail);
 bool cmd_top(const struct options *options, int *status, struct fail *fail);
-bool cmd_waste(const struct options *options, int *status, struct fail *fail);
-bool cmd_tree(const struct options *options, int *status, struct fail *fail);
 bool cmd_jupyter(const struct options *options, int *status, struct fail *fail);
 bool cmd_clean(const struct options *options, int *status, struct fail *fail);
 bool cmd_mark(const struct options *options, int *status, struct fail *fail); // and snapshot

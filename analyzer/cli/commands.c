@@ -26,11 +26,14 @@
 	.choices = ROWS_TO_CHOOSE, .arguments_max = 1, .question = &(question_), .run = cmd_report
 #define OPTIONS_OF_RUNS (OPTIONS_OF_READERS | TAKES(DOMAIN) | TAKES(RUNS) | TAKES(PROGRAM))
 
-static const struct question page = { &rank_peak, CMD_REPORT_PAGE_TOP, false, cmd_report_page };
-static const struct question why = { &rank_peak, 0, true, cmd_report_verdict };
-static const struct question peak = { &rank_peak, CMD_REPORT_TABLE_TOP, false, cmd_report_table };
-static const struct question leaks = { &rank_leaks, CMD_REPORT_TABLE_TOP, false, cmd_report_table };
-static const struct question sites = { &rank_sites, CMD_REPORT_TABLE_TOP, false, cmd_report_table };
+static const struct question tree = { &rank_peak, 0, false, cmd_report_tree, 0 };
+static const struct question waste = { &rank_sites, 5, false, cmd_report_waste, 0 };
+static const struct question annotate = { &rank_sites, 0, false, cmd_report_annotate, 1 };
+static const struct question page = { &rank_peak, CMD_REPORT_PAGE_TOP, false, cmd_report_page, 0 };
+static const struct question why = { &rank_peak, 0, true, cmd_report_verdict, 0 };
+static const struct question peak = { &rank_peak, CMD_REPORT_TABLE_TOP, false, cmd_report_table, 0 };
+static const struct question leaks = { &rank_leaks, CMD_REPORT_TABLE_TOP, false, cmd_report_table, 0 };
+static const struct question sites = { &rank_sites, CMD_REPORT_TABLE_TOP, false, cmd_report_table, 0 };
 
 const struct command commands[] = {
 	{
@@ -157,7 +160,8 @@ const struct command commands[] = {
 	                               "what callers are: a line (default), function, file, module, package; or the thread first" } },
 		.arguments_max = 1,
 		.choices = ROWS_TO_CHOOSE,
-		.run = cmd_tree,
+		.question = &tree,
+		.run = cmd_report,
 	},
 	{
 		.name = "waste",
@@ -169,7 +173,8 @@ const struct command commands[] = {
 		.options = OPTIONS_OF_READERS | TAKES(DOMAIN) | TAKES(TOP),
 		.words = { [OPTION_TOP] = { "N", "show N lines of each kind (default 5)" } },
 		.arguments_max = 1,
-		.run = cmd_waste,
+		.question = &waste,
+		.run = cmd_report,
 	},
 	{
 		.name = "annotate",
@@ -182,7 +187,8 @@ const struct command commands[] = {
 		.words = { [OPTION_ALL] = { NULL, "print every line of the file" } },
 		.arguments_min = 1,
 		.arguments_max = 2,
-		.run = cmd_annotate,
+		.question = &annotate,
+		.run = cmd_report,
 	},
 	{
 		.name = "export",

@@ -5,7 +5,6 @@
  */
 #include "diff/diff.h"
 
-#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +14,11 @@
 #include "base/order.h"
 #include "base/units.h"
 #include "diff/diff_match.h"
-#include "report/paragraph.h"
+#include "base/paragraph.h"
 
 #define LITTLE_BYTES \
 	(UINT64_C(64) << 10) // and 1/LITTLE_PART of the whole: no row that changed by less is worth a sentence
 #define LITTLE_PART 200
-#define NAMED_MOST 2
 #define SECOND_PART 20 // of the first one's change, for the second to be named
 
 NAMES_OF(diff_state_name, [DIFF_CHANGED] = "changed", [DIFF_NEW] = "new", [DIFF_GONE] = "gone", [DIFF_SAME] = "same")
@@ -57,10 +55,24 @@ amount_of(const struct diff_row *row)
 	                      amount_greater(magnitude(row->live_change), magnitude(row->peak_change)));
 }
 
+static const char *
+where_of(enum diff_by by, const struct diff_line *line)
+{
+	return by == DIFF_BY_FUNCTION ? line->function : line->where;
+}
+
 static void
-finish_row(struct diff_row *row)
+finish_row(struct diff_row *row, enum diff_by by)
 {
 	const struct diff_line *line = row->after != NULL ? row->after : row->before;
+
+	row->where = where_of(by, line);
+	row->was = row->before != NULL && strcmp(where_of(by, row->before), row->where) != 0 ? where_of(by, row->before)
+	                                                                                     : NULL;
+	row->domain = line->domain;
+	row->file = line->file;
+	row->line = line->line;
+	row->key = line->place_key;
 
 	row->live_change = (int64_t)(row->now.live_bytes - row->then.live_bytes);
 	row->peak_change = (int64_t)(row->now.peak_bytes - row->then.peak_bytes);
@@ -96,47 +108,16 @@ make_rows(struct diff *diff, const struct diff_pair *pairs, size_t count)
 		add_figures(&row->now, pairs[i].after);
 	}
 	for (size_t i = 0; i < diff->row_count; i++) {
-		finish_row(&diff->rows[i]);
+		finish_row(&diff->rows[i], diff->by);
 		diff->counts[diff->rows[i].state]++;
 	}
-}
-
-static const struct diff_line *
-name_of(const struct diff_row *row)
-{
-	return row->after != NULL ? row->after : row->before;
 }
 
 ORDER_OF(compare_rows, struct diff_row,
 	order_numbers(a->state, b->state) ?: order_numbers(a->is_address_space, b->is_address_space)
 	?: order_numbers(a->is_within_error, b->is_within_error) ?: order_numbers(amount_of(b), amount_of(a))
-	?: order_texts(name_of(a)->domain, name_of(b)->domain) ?: order_texts(name_of(a)->where, name_of(b)->where)
+	?: order_texts(a->domain, b->domain) ?: order_texts(a->where, b->where)
 	?: order_numbers(a->now.peak_bytes, b->now.peak_bytes) ?: order_numbers(a->then.peak_bytes, b->then.peak_bytes))
-
-struct diff *
-diff_compare(const struct diff_side *before, const struct diff_side *after, enum diff_by by)
-{
-	struct diff *diff = memory_zeroed(1, sizeof(*diff));
-	size_t count;
-	OWNED struct diff_pair *pairs = diff_match(before, after, &count);
-
-	diff->by = by;
-	diff->name_columns = SIZE_MAX;
-	diff->before = before;
-	diff->after = after;
-	make_rows(diff, pairs, count);
-	SORT(diff->rows, diff->row_count, compare_rows);
-	return diff;
-}
-
-void
-diff_free(struct diff *diff)
-{
-	if (diff == NULL)
-		return;
-	free(diff->rows);
-	free(diff);
-}
 
 #define TRIFLE_PART 200 // of what changed most: what changed by less is summed up
 
@@ -170,39 +151,10 @@ diff_section(const struct diff *diff, enum diff_state state, uint64_t top)
 	return section;
 }
 
-/* ---- names ---- */
-
-static const char *
-where_of(const struct diff *diff, const struct diff_line *line)
-{
-	return diff->by == DIFF_BY_FUNCTION ? line->function : line->where;
-}
-
 char *
 diff_name(const struct diff *diff, const char *name)
 {
 	return text_fitted(name, diff->name_columns);
-}
-
-const char *
-diff_row_where(const struct diff *diff, const struct diff_row *row)
-{
-	return where_of(diff, name_of(row));
-}
-
-const char *
-diff_row_domain(const struct diff_row *row)
-{
-	return name_of(row)->domain;
-}
-
-const char *
-diff_row_was(const struct diff *diff, const struct diff_row *row)
-{
-	if (row->before == NULL || row->after == NULL ||
-	    strcmp(where_of(diff, row->before), where_of(diff, row->after)) == 0)
-		return NULL;
-	return where_of(diff, row->before);
 }
 
 /* ---- the sentence ---- */
@@ -214,14 +166,18 @@ struct scope {
 	bool is_peak;       // what was held at the peak changed more than what is held at the end
 };
 
+static enum domain_kind
+kind_of(const struct diff_row *row)
+{
+	return (row->after != NULL ? row->after : row->before)->domain_kind;
+}
+
 static bool
 is_in_scope(const struct scope *scope, const struct diff_row *row)
 {
-	const struct diff_line *line = name_of(row);
-
 	if (row->is_address_space)
 		return false;
-	return scope->is_host ? domain_is_host(line->domain_kind) : strcmp(line->domain, scope->domain) == 0;
+	return scope->is_host ? domain_is_host(kind_of(row)) : strcmp(row->domain, scope->domain) == 0;
 }
 
 static int64_t
@@ -230,31 +186,32 @@ change_of(const struct scope *scope, const struct diff_row *row)
 	return scope->is_peak ? row->peak_change : row->live_change;
 }
 
-/* Of all rows in memory, whatever their state, those that changed most; doubtful ones only when there is no other. */
-static size_t
-find_most(const struct diff *diff, const struct scope *scope, const struct diff_row *most[NAMED_MOST])
+static uint64_t
+held_of(const struct scope *scope, const struct diff_figures *figures)
 {
-	size_t found = 0;
+	return scope->is_peak ? figures->peak_bytes : figures->live_bytes;
+}
+
+/* By how much it may be named in the sentence: 0 = not at all. scope: NULL = all memory. */
+static uint64_t
+worth(const struct scope *scope, const struct diff_row *row)
+{
+	if (row->is_address_space || row->is_within_error || (scope != NULL && !is_in_scope(scope, row)))
+		return 0;
+	return scope != NULL ? magnitude(change_of(scope, row)) : amount_of(row);
+}
+
+/* The row that changed most, whatever its state, but one; NULL = none changed. */
+static const struct diff_row *
+find_most(const struct diff *diff, const struct scope *scope, const struct diff_row *but)
+{
+	const struct diff_row *most = NULL;
 
 	EACH (row, diff->rows, diff->row_count) {
-		size_t at = found;
-
-		if (row->is_address_space || row->is_within_error || (scope != NULL && !is_in_scope(scope, row)))
-			continue;
-		uint64_t amount = scope != NULL ? magnitude(change_of(scope, row)) : amount_of(row);
-
-		if (amount == 0)
-			continue;
-		while (at > 0 && amount > (scope != NULL ? magnitude(change_of(scope, most[at - 1])) : amount_of(most[at - 1])))
-			at--;
-		if (at >= NAMED_MOST)
-			continue;
-		for (size_t j = found < NAMED_MOST ? found : NAMED_MOST - 1; j > at; j--)
-			most[j] = most[j - 1];
-		most[at] = row;
-		found += found < NAMED_MOST;
+		if (row != but && worth(scope, row) > (most != NULL ? worth(scope, most) : 0))
+			most = row;
 	}
-	return found;
+	return most;
 }
 
 static const char *
@@ -292,18 +249,6 @@ rest_of(const struct diff *diff, const struct scope *scope, const struct diff_ro
 }
 
 static void
-sum(const struct diff *diff, const struct scope *scope, uint64_t *then, uint64_t *now)
-{
-	*then = *now = 0;
-	for (size_t i = 0; i < diff->row_count; i++) {
-		if (!is_in_scope(scope, &diff->rows[i]))
-			continue;
-		*then += scope->is_peak ? diff->rows[i].then.peak_bytes : diff->rows[i].then.live_bytes;
-		*now += scope->is_peak ? diff->rows[i].now.peak_bytes : diff->rows[i].now.live_bytes;
-	}
-}
-
-static void
 say_totals(const struct scope *scope, uint64_t then, uint64_t now, FILE *stream)
 {
 	const char *of = scope->is_host ? "" : " of ";
@@ -323,7 +268,7 @@ say_totals(const struct scope *scope, uint64_t then, uint64_t now, FILE *stream)
 static void
 say_row(const struct diff *diff, const struct scope *scope, const struct diff_row *row, FILE *stream)
 {
-	OWNED char *name = diff_name(diff, diff_row_where(diff, row));
+	OWNED char *name = diff_name(diff, row->where);
 	int64_t change = change_of(scope, row);
 
 	(void)fprintf(stream, "%s %s at %s%s%s", UNITS_BYTES(magnitude(change)), more_or_less(change),
@@ -342,15 +287,16 @@ say_doubtful(const struct rest *rest, FILE *stream)
 static void
 say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
 {
-	const struct diff_row *named[NAMED_MOST];
-	size_t count = find_most(diff, scope, named);
+	const struct diff_row *first_row = find_most(diff, scope, NULL);
+	const struct diff_row *named[] = { first_row, first_row != NULL ? find_most(diff, scope, first_row) : NULL };
+	size_t count = named[0] == NULL ? 0 : named[1] == NULL ? 1 : 2;
 	const char *unit = diff->by == DIFF_BY_FUNCTION ? "function" : "line";
 	uint64_t first = count != 0 ? magnitude(change_of(scope, named[0])) : 0;
 
 	struct rest rest = rest_of(diff, scope, named, count);
 
 	/* A second one that is small beside the first is one of the rest. */
-	if (count == NAMED_MOST && rest.count != 0 && magnitude(change_of(scope, named[1])) < first / SECOND_PART)
+	if (count == COUNT_OF(named) && rest.count != 0 && magnitude(change_of(scope, named[1])) < first / SECOND_PART)
 		rest = rest_of(diff, scope, named, count = 1);
 	for (size_t i = 0; i < count; i++) {
 		(void)fprintf(stream, i == 0 ? ": " : ", ");
@@ -365,44 +311,39 @@ say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
 	}
 }
 
-char *
-diff_headline(const struct diff *diff)
+static char *
+headline_of(const struct diff *diff)
 {
-	const struct diff_row *most[NAMED_MOST];
+	const struct diff_row *most = find_most(diff, NULL, NULL);
 	const char *unit = diff->by == DIFF_BY_FUNCTION ? "function" : "line";
 	struct scope scope = { .is_host = true };
-	struct rest rest;
-	uint64_t then;
-	uint64_t now;
 	char *text;
 	FILE *stream = memory_stream(&text, NULL);
 
-	if (find_most(diff, NULL, most) != 0) {
-		scope = (struct scope){ .is_host = domain_is_host(name_of(most[0])->domain_kind),
-			                    .domain = name_of(most[0])->domain,
-			                    .is_peak = magnitude(most[0]->peak_change) > magnitude(most[0]->live_change) };
-		sum(diff, &scope, &then, &now);
-		if (amount_of(most[0]) < LITTLE_BYTES && amount_of(most[0]) < (then > now ? then : now) / LITTLE_PART) {
-			OWNED char *name = diff_name(diff, diff_row_where(diff, most[0]));
+	if (most != NULL)
+		scope = (struct scope){ .is_host = domain_is_host(kind_of(most)),
+			                    .domain = most->domain,
+			                    .is_peak = magnitude(most->peak_change) > magnitude(most->live_change) };
+	uint64_t then = SUM_OF(row, diff->rows, diff->row_count,
+	                       is_in_scope(&scope, row) ? held_of(&scope, &row->then) : 0);
+	uint64_t now = SUM_OF(row, diff->rows, diff->row_count, is_in_scope(&scope, row) ? held_of(&scope, &row->now) : 0);
+	struct rest rest = rest_of(diff, &scope, &most, most != NULL);
 
-			(void)fprintf(stream, "Nearly nothing changed: the most is %s at %s", UNITS_BYTES(amount_of(most[0])),
-			              name);
-			rest = rest_of(diff, &scope, most, 1);
-			if (rest.doubtful_error_bytes > amount_of(most[0])) {
-				(void)fprintf(stream, ", beside ");
-				say_doubtful(&rest, stream);
-			}
-		} else {
-			say_totals(&scope, then, now, stream);
-			say_rows(diff, &scope, stream);
-		}
+	if (most != NULL &&
+	    (amount_of(most) >= LITTLE_BYTES || amount_of(most) >= (then > now ? then : now) / LITTLE_PART)) {
+		say_totals(&scope, then, now, stream);
+		say_rows(diff, &scope, stream);
 	} else {
-		(void)fprintf(stream, "No %s changed", unit);
-		rest = rest_of(diff, &scope, most, 0);
-		if (rest.doubtful_error_bytes != 0) {
-			(void)fprintf(stream, " by more than the error of its estimate: ");
+		OWNED char *name = diff_name(diff, most != NULL ? most->where : "");
+		bool is_told = rest.doubtful_error_bytes > (most != NULL ? amount_of(most) : 0);
+
+		if (most != NULL)
+			(void)fprintf(stream, "Nearly nothing changed: the most is %s at %s%s", UNITS_BYTES(amount_of(most)), name,
+			              is_told ? ", beside " : "");
+		else
+			(void)fprintf(stream, "No %s changed%s", unit, is_told ? " by more than the error of its estimate: " : "");
+		if (is_told)
 			say_doubtful(&rest, stream);
-		}
 	}
 	(void)fprintf(stream, ".");
 	memory_stream_close(stream);
@@ -417,42 +358,6 @@ has_domain(const struct diff_side *side, enum domain_kind kind)
 	return ANY(domain, side->domains, side->domain_count, domain->kind == kind);
 }
 
-/* Each: NULL where it is not so. */
-static char *
-note_program(const struct diff *diff)
-{
-	OWNED char *before = diff_name(diff, diff->before->program);
-	OWNED char *after = diff_name(diff, diff->after->program);
-
-	return strcmp(diff->before->program, diff->after->program) != 0
-	           ? memory_printed("these are two programs: %s, and %s", before, after)
-	           : NULL;
-}
-
-static char *
-note_python(const struct diff *diff)
-{
-	const char *before = diff->before->python_version;
-	const char *after = diff->after->python_version;
-
-	if (before[0] == '\0' || after[0] == '\0' || strcmp(before, after) == 0)
-		return NULL;
-	return memory_printed("the old one used Python %s, the new one %s: they allocate in other ways", before, after);
-}
-
-static char *
-note_objects(const struct diff *diff)
-{
-	bool were_arenas = has_domain(diff->before, DOMAIN_PYTHON_ARENA);
-	bool are_arenas = has_domain(diff->after, DOMAIN_PYTHON_ARENA);
-
-	if (were_arenas == are_arenas || diff->before->python_version[0] == '\0' || diff->after->python_version[0] == '\0')
-		return NULL;
-	return memory_printed("only the %s one has Python's arenas; the other was recorded with --python-objects or "
-	                      "PYTHONMALLOC=malloc, so lines of small objects differ: record both in the same way",
-	                      were_arenas ? "old" : "new");
-}
-
 static char *
 note_sides(bool was, bool is, const char *both, const char *one, const char *rest)
 {
@@ -464,34 +369,69 @@ note_sides(bool was, bool is, const char *both, const char *one, const char *res
 	                                    was && is ? both : one, rest);
 }
 
-static char *
-note_running(const struct diff *diff)
+static void
+add_note(struct diff *diff, char *text)
 {
-	return note_sides(diff->before->is_running, diff->after->is_running, "still running", "still running",
-	                  ": \"at the end\" is now");
+	if (text != NULL)
+		*MEMORY_NEXT(diff->notes, diff->note_count, diff->note_room) = text;
 }
 
-static char *
-note_snapshot(const struct diff *diff)
+static void
+add_notes(struct diff *diff)
 {
-	return note_sides(diff->before->is_snapshot, diff->after->is_snapshot, "snapshots", "a snapshot",
-	                  ": \"at the end\" is that moment; peaks are those of the whole run");
+	const struct diff_side *before = diff->before;
+	const struct diff_side *after = diff->after;
+	OWNED char *program = diff_name(diff, before->program);
+	OWNED char *other = diff_name(diff, after->program);
+	bool are_python = before->python_version[0] != '\0' && after->python_version[0] != '\0';
+	bool were_arenas = has_domain(before, DOMAIN_PYTHON_ARENA);
+
+	if (strcmp(before->program, after->program) != 0)
+		add_note(diff, memory_printed("these are two programs: %s, and %s", program, other));
+	if (are_python && strcmp(before->python_version, after->python_version) != 0)
+		add_note(diff, memory_printed("the old one used Python %s, the new one %s: they allocate in other ways",
+		                              before->python_version, after->python_version));
+	if (are_python && were_arenas != has_domain(after, DOMAIN_PYTHON_ARENA))
+		add_note(diff,
+		         memory_printed("only the %s one has Python's arenas; the other was recorded with --python-objects or "
+		                        "PYTHONMALLOC=malloc, so lines of small objects differ: record both in the same way",
+		                        were_arenas ? "old" : "new"));
+	add_note(diff, note_sides(before->is_running, after->is_running, "still running", "still running",
+	                          ": \"at the end\" is now"));
+	add_note(diff, note_sides(before->is_snapshot, after->is_snapshot, "snapshots", "a snapshot",
+	                          ": \"at the end\" is that moment; peaks are those of the whole run"));
 }
 
-char *
-diff_note(const struct diff *diff, unsigned number)
+/* ---- the whole ---- */
+
+struct diff *
+diff_compare(const struct diff_side *before, const struct diff_side *after, enum diff_by by, size_t name_columns)
 {
-	static char *(*const notes[])(const struct diff *diff) = {
-		note_program, note_python, note_objects, note_running, note_snapshot,
-	};
-	static_assert(COUNT_OF(notes) <= DIFF_NOTES_MOST, "a reader has room for all");
+	struct diff *diff = memory_zeroed(1, sizeof(*diff));
+	size_t count;
+	OWNED struct diff_pair *pairs = diff_match(before, after, &count);
 
-	for (size_t i = 0; i < COUNT_OF(notes); i++) {
-		char *text = notes[i](diff);
+	diff->by = by;
+	diff->name_columns = name_columns;
+	diff->before = before;
+	diff->after = after;
+	make_rows(diff, pairs, count);
+	diff->row_total = diff->row_count;
+	SORT(diff->rows, diff->row_count, compare_rows);
+	diff->headline = headline_of(diff);
+	add_notes(diff);
+	return diff;
+}
 
-		if (text != NULL && number-- == 0)
-			return text;
-		free(text);
-	}
-	return NULL;
+void
+diff_free(struct diff *diff)
+{
+	if (diff == NULL)
+		return;
+	for (size_t i = 0; i < diff->note_count; i++)
+		free(diff->notes[i]);
+	free(diff->notes);
+	free(diff->headline);
+	free(diff->rows);
+	free(diff);
 }

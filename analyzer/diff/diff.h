@@ -30,6 +30,13 @@ struct diff_row {
 	enum diff_state state;
 	const struct diff_line *before; // NULL of a new one; of a function its largest line
 	const struct diff_line *after;  // NULL of one that is gone
+	/* What it is called: by its newer name, without the line where it is a function. */
+	const char *where;
+	const char *was; // in the older one, where that is something else; NULL
+	const char *domain;
+	const char *file;
+	uint32_t line;
+	uint64_t key;
 	struct diff_figures then;
 	struct diff_figures now;
 	int64_t live_change;
@@ -39,13 +46,18 @@ struct diff_row {
 	uint64_t peak_error_bytes;
 	bool is_within_error; // a change no larger than the errors of its figures: perhaps there is none
 	bool is_address_space;
-	size_t line_count; // of a function; else 1
+	uint64_t line_count; // of a function; else 1
 };
 
 struct diff {
 	enum diff_by by;
 	const struct diff_side *before;
 	const struct diff_side *after;
+	char *headline; // one sentence: what changed most, and where the rest is
+	size_t note_count;
+	size_t note_room;
+	char **notes; // lines that a reader must know
+	size_t row_total;
 	size_t row_count;
 	struct diff_row *rows; // by state; memory before address space, then by what changed most; doubtful changes last
 	size_t counts[DIFF_STATES];
@@ -53,17 +65,12 @@ struct diff {
 };
 
 /* Both sides must outlive the result. */
-struct diff *diff_compare(const struct diff_side *before, const struct diff_side *after, enum diff_by by);
+struct diff *diff_compare(const struct diff_side *before, const struct diff_side *after, enum diff_by by,
+                          size_t name_columns);
 void diff_free(struct diff *diff);
 
 /* A name in words, not wider than name_columns. For free(). */
 char *diff_name(const struct diff *diff, const char *name);
-
-/* Its newer name, without the line where it is a function. */
-const char *diff_row_where(const struct diff *diff, const struct diff_row *row);
-const char *diff_row_domain(const struct diff_row *row);
-/* What it was called, when that is something else now; else NULL. */
-const char *diff_row_was(const struct diff *diff, const struct diff_row *row);
 
 /* The rows of one state as a text shows them: the first ones, and what the others changed together. */
 struct diff_section {
@@ -80,16 +87,9 @@ struct diff_section {
 };
 struct diff_section diff_section(const struct diff *diff, enum diff_state state, uint64_t top);
 
-/* One sentence: what changed most, and where the rest is. For free(). */
-char *diff_headline(const struct diff *diff);
-
-/* Lines that a reader must know, number from 0; for free(). NULL behind the last. */
-#define DIFF_NOTES_MOST 8
-char *diff_note(const struct diff *diff, unsigned number);
-
-void render_diff_text(const struct diff *diff, uint64_t top, FILE *stream);
-void render_diff_markdown(const struct diff *diff, uint64_t top, FILE *stream);
 /* top: rows at most. */
+struct document;
+void render_diff(const struct diff *diff, uint64_t top, struct document *document);
 void render_diff_json(const struct diff *diff, uint64_t top, FILE *stream);
 extern const struct json_object diff_object;
 

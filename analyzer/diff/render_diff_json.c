@@ -4,40 +4,15 @@
  * When failing  errors stay in the stream.
  */
 #include <stddef.h>
-#include <stdlib.h>
 
+#include "base/items.h"
 #include "base/json_fields.h"
 #include "diff/diff.h"
 #include "report/report.h"
 
 #define ROWS_INLINE_DEPTH 2 // one row is one line
 
-/* One row, as JSON has it. */
-struct row {
-	const char *state;
-	const char *domain;
-	const char *where;
-	const char *was;
-	const char *file;
-	uint32_t line;
-	uint64_t key;
-	uint64_t line_count;
-	struct diff_row of;
-};
-
-struct document {
-	const char *by;
-	char *headline;
-	const struct diff_side *before;
-	const struct diff_side *after;
-	const struct diff *diff;
-	uint64_t top;
-	uint64_t row_total;
-	size_t note_count;
-	const char *const *notes;
-};
-
-static const char *const by_names[] = { [DIFF_BY_LINE] = "line", [DIFF_BY_FUNCTION] = "function", NULL };
+static NAMES_OF(by_name, [DIFF_BY_LINE] = "line", [DIFF_BY_FUNCTION] = "function")
 
 #define OWNER struct diff_domain
 static const struct json_field domain_fields[] = {
@@ -69,10 +44,11 @@ static const struct json_field figures_fields[] = {
 static JSON_OBJECT_OF(figures, NULL, "What a line or a function held; all 0 where it is not there.");
 #undef OWNER
 
-#define OWNER struct row
+#define OWNER struct diff_row
 static const struct json_field row_fields[] = {
-	JSON_FIELD(state, "new: it is not in the old one. gone: it is not in the new one. same: no figure changed.",
-	           .value_of = diff_state_name),
+	JSON_FIELD_OF(JSON_ENUM, "state", state,
+	              "new: it is not in the old one. gone: it is not in the new one. same: no figure changed.",
+	              .value_of = diff_state_name),
 	JSON_FIELD(domain, "heap, mmap, cuda:0, ..."),
 	JSON_FIELD(where, "The line or the function as texts write it; of the new one where it is there."),
 	JSON_FIELD(was, "The same of the old one, when it is something else; null.", .without = JSON_NULL),
@@ -82,60 +58,32 @@ static const struct json_field row_fields[] = {
 		JSON_KEY, "key", key,
 		"Of the function in this domain: the same in all builds, folders and versions (docs/diff.md), and for all its lines."),
 	JSON_FIELD(line_count, "Lines that it is the sum of: 1, unless it is a function."),
-	JSON_FIELD_OF(JSON_OBJECT, "old", of.then, "", .object = &figures_object),
-	JSON_FIELD_OF(JSON_OBJECT, "new", of.now, "", .object = &figures_object),
-	JSON_FIELD_AS("live_change_bytes", of.live_change, "New less old."),
-	JSON_FIELD_AS("peak_change_bytes", of.peak_change, "New less old."),
-	JSON_FIELD_AS("leaking_change_bytes", of.leaking_change, "New less old."),
-	JSON_FIELD_AS("live_error_bytes", of.live_error_bytes,
-	              "How far live_change_bytes may be off, in 95 of 100 cases; 0 = exact, or not known."),
-	JSON_FIELD_AS("peak_error_bytes", of.peak_error_bytes, "The same of peak_change_bytes."),
-	JSON_FIELD_AS("is_within_error", of.is_within_error,
-	              "Both changes are no larger than that: perhaps there is none."),
-	JSON_FIELD_AS("is_address_space", of.is_address_space, "reserved, file: no memory."),
+	JSON_FIELD_OF(JSON_OBJECT, "old", then, "", .object = &figures_object),
+	JSON_FIELD_OF(JSON_OBJECT, "new", now, "", .object = &figures_object),
+	JSON_FIELD_AS("live_change_bytes", live_change, "New less old."),
+	JSON_FIELD_AS("peak_change_bytes", peak_change, "New less old."),
+	JSON_FIELD_AS("leaking_change_bytes", leaking_change, "New less old."),
+	JSON_FIELD(live_error_bytes, "How far live_change_bytes may be off, in 95 of 100 cases; 0 = exact, or not known."),
+	JSON_FIELD(peak_error_bytes, "The same of peak_change_bytes."),
+	JSON_FIELD(is_within_error, "Both changes are no larger than that: perhaps there is none."),
+	JSON_FIELD(is_address_space, "reserved, file: no memory."),
 };
 static JSON_OBJECT_OF(row, NULL, "A line or a function in one domain.");
 #undef OWNER
 
-static void
-put_rows(struct json_write *json, const void *owner)
-{
-	const struct document *document = owner;
-	const struct diff *diff = document->diff;
-
-	for (size_t i = 0; i < diff->row_count && i < document->top; i++) {
-		const struct diff_row *from = &diff->rows[i];
-		const struct diff_line *line = from->after != NULL ? from->after : from->before;
-		const struct row row = {
-			.state = diff_state_name(from->state),
-			.domain = line->domain,
-			.where = diff_row_where(diff, from),
-			.was = diff_row_was(diff, from),
-			.file = line->file,
-			.line = line->line,
-			.key = line->place_key,
-			.line_count = from->line_count,
-			.of = *from,
-		};
-
-		json_object_write(json, NULL, &row_object, &row);
-	}
-}
-
-#define OWNER struct document
+#define OWNER struct diff
 static const struct json_field diff_fields[] = {
 	JSON_FIELD_WHOLE(JSON_VERSION, "schema", "Version of this schema.", .version = DIFF_SCHEMA),
-	JSON_FIELD(by, "What a row is.", .values = by_names),
+	JSON_FIELD_OF(JSON_ENUM, "by", by, "What a row is.", .value_of = by_name),
 	JSON_FIELD_OF(JSON_TEXT, "summary", headline, "One sentence: what changed most, and where the rest is."),
 	JSON_FIELD_OF(JSON_OBJECT, "old", before, "", .object = &side_object, .is_pointer = true),
 	JSON_FIELD_OF(JSON_OBJECT, "new", after, "", .object = &side_object, .is_pointer = true),
 	JSON_FIELD_OF(JSON_TEXTS, "notes", notes, "What a reader must know of the comparison, one line each.",
 	              .count_offset = offsetof(OWNER, note_count)),
 	JSON_FIELD(row_total, "Number of all rows; rows[] has fewer with --top."),
-	JSON_FIELD_WHOLE(
-		JSON_ROWS, "rows",
-		"changed, new, gone, same; in each, memory before address space, changes within the error of their estimates last, and what changed most first.",
-		.object = &row_object, .put = put_rows),
+	JSON_LIST(
+		"rows", rows, row_count, row,
+		"changed, new, gone, same; in each, memory before address space, changes within the error of their estimates last, and what changed most first."),
 };
 JSON_OBJECT_OF(
 	diff, NULL,
@@ -146,21 +94,9 @@ void
 render_diff_json(const struct diff *diff, uint64_t top, FILE *stream)
 {
 	struct json_write json = { .stream = stream, .inline_depth = ROWS_INLINE_DEPTH };
-	char *notes[DIFF_NOTES_MOST];
-	struct document document = { .by = by_names[diff->by],
-		                         .headline = diff_headline(diff),
-		                         .before = diff->before,
-		                         .after = diff->after,
-		                         .diff = diff,
-		                         .top = top,
-		                         .row_total = diff->row_count,
-		                         .notes = (const char *const *)notes };
+	struct diff shown = *diff;
 
-	while (document.note_count < DIFF_NOTES_MOST &&
-	       (notes[document.note_count] = diff_note(diff, (unsigned)document.note_count)) != NULL)
-		document.note_count++;
-	json_object_write(&json, NULL, &diff_object, &document);
-	for (size_t i = 0; i < document.note_count; i++)
-		free(notes[i]);
-	free(document.headline);
+	if (top < shown.row_count)
+		shown.row_count = (size_t)top;
+	json_object_write(&json, NULL, &diff_object, &shown);
 }

@@ -62,12 +62,6 @@ export_format_names(char text[128])
 	return text;
 }
 
-const char *
-export_frame_text(const struct report_frame *frame, char text[PLACE_TEXT_BYTES])
-{
-	return place_text(frame->of.file, frame->of.line, frame->of.function, frame->of.module, frame->offset, text);
-}
-
 bool
 export_is_memory(const struct report *report, unsigned domain)
 {

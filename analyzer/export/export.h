@@ -68,8 +68,6 @@ void export_massif(const struct report *report, const struct export_value *value
 /* On a terminal that is not written to. */
 void export_progress(FILE *stream, size_t done, size_t total);
 
-/* "train.py:41 epoch" of a frame; is it of memory? */
-const char *export_frame_text(const struct report_frame *frame, char text[PLACE_TEXT_BYTES]);
 bool export_is_memory(const struct report *report, unsigned domain);
 
 #endif

@@ -7,29 +7,19 @@
  * When failing  errors stay in the stream. Without memory the command ends with a message (memory.h).
  */
 #include <stdlib.h>
-#include <uthash.h>
+#include <string.h>
 #include <zlib.h>
 
 #include <pprof.pb-c.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/text_pool.h"
 #include "export/export.h"
-#include "report/frame_numbers.h"
+#include "verdict/words.h"
 
 #define GZIP_WINDOW (15 + 16) // the largest, with the head and foot of gzip
 #define CHUNK_BYTES 65536
-
-/* What is numbered here: texts, functions. `key` is equal for equal ones: texts are the pool's. */
-struct number_key {
-	const void *what;
-	const void *of; // of functions, the file
-};
-struct number {
-	struct number_key key;
-	uint64_t number;
-	UT_hash_handle hh;
-};
 
 struct list {
 	void **items;
@@ -38,10 +28,10 @@ struct list {
 };
 
 struct profile {
-	struct text_pool *pool; // all messages, too
+	struct text_pool *pool; // of all messages
 	struct number *texts;
 	struct number *functions;
-	struct frame_numbers frames;
+	struct number *frames;
 	struct list strings;
 	struct list function_list;
 	struct list location_list;
@@ -70,66 +60,48 @@ MESSAGE(Location, location)
 MESSAGE(Line, line)
 MESSAGE(Function, function)
 
-/* Is it new? Then it gets the next number, from `first` on. */
-static bool
-number_of(struct profile *profile, struct number **numbers, struct number_key key, uint64_t first, uint64_t *number)
-{
-	struct number *found;
-
-	HASH_FIND(hh, *numbers, &key, sizeof(key), found);
-	if (found != NULL) {
-		*number = found->number;
-		return false;
-	}
-	found = text_pool_room(profile->pool, sizeof(*found));
-	found->key = key;
-	found->number = *number = first + HASH_COUNT(*numbers);
-	HASH_ADD(hh, *numbers, key, sizeof(key), found);
-	return true;
-}
-
 static int64_t
 text(struct profile *profile, const char *text)
 {
-	const char *kept = text_pool_add_text(profile->pool, text);
-	uint64_t number;
+	bool is_new;
+	const struct number *found = numbers_of(&profile->texts, text, strlen(text) + 1, &is_new);
 
-	if (number_of(profile, &profile->texts, (struct number_key){ kept, NULL }, 0, &number))
-		append(&profile->strings, (void *)(uintptr_t)kept);
-	return (int64_t)number;
+	if (is_new)
+		append(&profile->strings, (void *)(uintptr_t)found->key);
+	return (int64_t)found->number;
 }
 
 static uint64_t
-function_of(struct profile *profile, const struct report_frame *frame)
+function_of(struct profile *profile, const struct model_frame *frame)
 {
 	char room[PLACE_TEXT_BYTES];
-	bool is_named = frame->of.function[0] != '\0';
-	const char *name = is_named ? frame->of.function : export_frame_text(frame, room);
-	const struct number_key key = { text_pool_add_text(profile->pool, name),
-		                            text_pool_add_text(profile->pool, frame->of.file) };
+	bool is_named = frame->function[0] != '\0';
+	const char *name = is_named ? frame->function : verdict_frame_text(frame, room);
+	const int64_t key[] = { text(profile, name), text(profile, frame->file) };
 	Pprof__Function *made;
-	uint64_t id;
+	bool is_new;
+	uint64_t id = 1 + numbers_of(&profile->functions, key, sizeof(key), &is_new)->number;
 
-	if (!number_of(profile, &profile->functions, key, 1, &id))
+	if (!is_new)
 		return id;
 	made = new_function(profile);
 	made->id = id;
-	made->name = made->system_name = text(profile, name);
-	made->filename = text(profile, frame->of.file[0] != '\0' ? frame->of.file : frame->of.module);
-	made->start_line = frame->of.first_line;
+	made->name = made->system_name = key[0];
+	made->filename = text(profile, frame->file[0] != '\0' ? frame->file : frame->module);
+	made->start_line = frame->first_line;
 	append(&profile->function_list, made);
 	return id;
 }
 
 static uint64_t
-location_of(struct profile *profile, const struct report_frame *frame)
+location_of(struct profile *profile, const struct model_frame *frame)
 {
-	size_t known = profile->frames.count;
-	uint32_t number = frame_numbers_of(&profile->frames, frame);
-	uint64_t id = (uint64_t)number + 1; // 0 is none
+	bool is_new;
+	uint64_t id = 1 + // 0 is none
+	              numbers_of(&profile->frames, &frame, sizeof(frame), &is_new)->number;
 	Pprof__Location *made;
 
-	if (number < known)
+	if (!is_new)
 		return id;
 	made = new_location(profile);
 	made->id = id;
@@ -138,7 +110,7 @@ location_of(struct profile *profile, const struct report_frame *frame)
 	made->line = text_pool_room(profile->pool, sizeof(*made->line));
 	made->line[0] = new_line(profile);
 	made->line[0]->function_id = function_of(profile, frame);
-	made->line[0]->line = frame->of.line;
+	made->line[0]->line = frame->line;
 	append(&profile->location_list, made);
 	return id;
 }
@@ -185,12 +157,10 @@ add_sample(struct profile *profile, const struct report *report, const struct re
 	made->n_location_id = site->of.frame_count != 0 ? site->of.frame_count : 1;
 	made->location_id = text_pool_room(profile->pool, made->n_location_id * sizeof(*made->location_id));
 	for (uint32_t i = 0; i < site->of.frame_count; i++) {
-		struct report_frame frame = report_frame(site, i);
-
-		made->location_id[i] = location_of(profile, &frame);
+		made->location_id[i] = location_of(profile, site->of.frames[i]);
 	}
 	if (site->of.frame_count == 0)
-		made->location_id[0] = location_of(profile, &(struct report_frame){ .of = unknown, .identity = &unknown });
+		made->location_id[0] = location_of(profile, &unknown);
 	made->n_value = VALUES;
 	made->value = text_pool_room(profile->pool, VALUES * sizeof(*made->value));
 	for (size_t i = 0; i < VALUES; i++)
@@ -296,9 +266,9 @@ export_pprof(const struct report *report, const struct export_value *value, FILE
 			add_sample(&profile, report, &site);
 	}
 	put_profile(&profile, report, stream);
-	HASH_CLEAR(hh, profile.texts);
-	HASH_CLEAR(hh, profile.functions);
-	frame_numbers_free(&profile.frames);
+	numbers_free(&profile.texts);
+	numbers_free(&profile.functions);
+	numbers_free(&profile.frames);
 	free(profile.strings.items);
 	free(profile.function_list.items);
 	free(profile.location_list.items);

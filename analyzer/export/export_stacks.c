@@ -6,8 +6,9 @@
 
 #include "base/json_write.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "export/export.h"
-#include "report/frame_numbers.h"
+#include "verdict/words.h"
 
 /* ---- folded ---- */
 
@@ -36,10 +37,8 @@ export_folded(const struct report *report, const struct export_value *value, FIL
 		if (site.of.frame_count == 0)
 			(void)fputs(";unknown place", stream);
 		for (uint32_t n = site.of.frame_count; n > 0; n--) {
-			struct report_frame frame = report_frame(&site, n - 1);
-
 			(void)fputc(';', stream);
-			put_frame(export_frame_text(&frame, text), stream);
+			put_frame(verdict_frame_text(site.of.frames[n - 1], text), stream);
 		}
 		(void)fprintf(stream, " %" PRIu64 "\n", value->of(&site.of));
 	}
@@ -70,7 +69,7 @@ gather_sites(const struct report *report, size_t domain, struct domain_sites *si
 /* One profile for a domain and a value; nothing where there is none. */
 static void
 put_profile(struct json_write *json, const struct report *report, const struct domain_sites *sites,
-            const struct export_value *value, struct frame_numbers *frames)
+            const struct export_value *value, struct number **frames)
 {
 	uint64_t total = 0;
 	char name[128];
@@ -98,9 +97,9 @@ put_profile(struct json_write *json, const struct report *report, const struct d
 					continue;
 				JSON_IN (json, NULL, '[') {
 					for (uint32_t n = site.of.frame_count; n > 0; n--) {
-						struct report_frame frame = report_frame(&site, n - 1);
-
-						json_write_number(json, NULL, frame_numbers_of(frames, &frame));
+						json_write_number(
+							json, NULL,
+							numbers_of(frames, &site.of.frames[n - 1], sizeof(site.of.frames[0]), NULL)->number);
 					}
 				}
 			}
@@ -120,7 +119,7 @@ void
 export_speedscope(const struct report *report, const struct export_value *value, FILE *stream)
 {
 	struct json_write json = { .stream = stream, .inline_depth = 3 };
-	struct frame_numbers frames = { .by_identity = NULL };
+	struct number *frames = NULL;
 	char text[PLACE_TEXT_BYTES];
 
 	(void)value; // all of them
@@ -140,20 +139,20 @@ export_speedscope(const struct report *report, const struct export_value *value,
 		}
 		JSON_IN (&json, "shared", '{') {
 			JSON_IN (&json, "frames", '[') {
-				for (size_t i = 0; i < frames.count; i++) {
-					const struct report_frame *frame = &frames.frames[i];
+				for (const struct number *at = frames; at != NULL; at = at->hh.next) {
+					const struct model_frame *frame = *(const struct model_frame *const *)(const void *)at->key;
 
 					JSON_IN (&json, NULL, '{') {
-						json_write_text(&json, "name", export_frame_text(frame, text));
-						if (frame->of.file[0] != '\0')
-							json_write_text(&json, "file", frame->of.file);
-						if (frame->of.line != 0)
-							json_write_number(&json, "line", frame->of.line);
+						json_write_text(&json, "name", verdict_frame_text(frame, text));
+						if (frame->file[0] != '\0')
+							json_write_text(&json, "file", frame->file);
+						if (frame->line != 0)
+							json_write_number(&json, "line", frame->line);
 					}
 				}
 			}
 		}
 	}
-	frame_numbers_free(&frames);
+	numbers_free(&frames);
 	(void)fputc('\n', stream);
 }

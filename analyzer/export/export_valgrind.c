@@ -15,9 +15,11 @@
 #include "base/items.h"
 #include "base/json_write.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/order.h"
 #include "base/units.h"
 #include "export/export.h"
+#include "verdict/words.h"
 
 #define UNKNOWN "unknown place"
 
@@ -66,39 +68,24 @@ struct node {
 	uint64_t own_bytes; // of stacks that end here
 	UT_hash_handle hh;
 };
-struct word {
-	char *text;
-	uint32_t number; // from 1
-	UT_hash_handle hh;
-};
 struct stacks {
-	struct word *words;
+	struct number *words;
 	struct node *nodes;
 	struct node root;
 };
-
-static const struct word *
-word_of(struct stacks *stacks, const char *text)
-{
-	struct word *found;
-
-	if (HASH_TEXT_MADE(stacks->words, text, text, found))
-		found->number = HASH_COUNT(stacks->words);
-	return found;
-}
 
 static void
 free_stacks(struct stacks *stacks)
 {
 	HASH_FREE(stacks->nodes, free);
-	HASH_FREE(stacks->words, HASH_TEXT_FREE);
+	numbers_free(&stacks->words);
 }
 
 /* ---- DHAT ---- */
 
 /* One stack of texts: sites that differ in nothing that is shown are one. */
 struct point {
-	uint32_t *frames; // numbers of words
+	uint32_t *frames; // numbers of words, from 1
 	uint32_t frame_count;
 	uint64_t allocated_bytes;
 	uint64_t allocated_count;
@@ -124,12 +111,10 @@ gather_points(const struct report *report, struct stacks *stacks)
 		if (!export_is_memory(report, site.of.domain))
 			continue;
 		frames = memory_grown(frames, &room, (size_t)count + 2, sizeof(*frames));
-		frames[0] = word_of(stacks, site.domain)->number;
-		frames[1] = word_of(stacks, UNKNOWN)->number;
+		frames[0] = 1 + numbers_of_text(&stacks->words, site.domain);
+		frames[1] = 1 + numbers_of_text(&stacks->words, UNKNOWN);
 		for (uint32_t n = 0; n < count; n++) {
-			struct report_frame frame = report_frame(&site, n);
-
-			frames[n + 1] = word_of(stacks, export_frame_text(&frame, text))->number;
+			frames[n + 1] = 1 + numbers_of_text(&stacks->words, verdict_frame_text(site.of.frames[n], text));
 		}
 		count = count != 0 ? count + 1 : 2;
 
@@ -212,8 +197,8 @@ export_dhat(const struct report *report, const struct export_value *value, FILE 
 		}
 		JSON_IN (&json, "ftbl", '[') {
 			json_write_text(&json, NULL, "[root]");
-			for (const struct word *word = stacks.words; word != NULL; word = word->hh.next)
-				json_write_text(&json, NULL, word->text);
+			for (const struct number *word = stacks.words; word != NULL; word = word->hh.next)
+				json_write_text(&json, NULL, word->key);
 		}
 	}
 	free_stacks(&stacks);
@@ -226,7 +211,7 @@ export_dhat(const struct report *report, const struct export_value *value, FILE 
 static struct node *
 child_of(struct stacks *stacks, struct node *parent, const char *text)
 {
-	const struct node_key key = { parent, word_of(stacks, text)->text };
+	const struct node_key key = { parent, numbers_of(&stacks->words, text, strlen(text) + 1, NULL)->key };
 	struct node *found;
 
 	if (HASH_MADE(stacks->nodes, key, key, found)) {
@@ -252,9 +237,7 @@ grow_tree(const struct report *report, uint64_t (*bytes_of)(const struct model_s
 		node = child_of(stacks, node, site.domain);
 		node->bytes += bytes;
 		for (uint32_t n = 0; n < site.of.frame_count; n++) {
-			struct report_frame frame = report_frame(&site, n);
-
-			node = child_of(stacks, node, export_frame_text(&frame, text));
+			node = child_of(stacks, node, verdict_frame_text(site.of.frames[n], text));
 			node->bytes += bytes;
 		}
 		node->own_bytes += bytes;

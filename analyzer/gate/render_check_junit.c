@@ -8,12 +8,18 @@
  * When failing  errors stay in the stream. Texts are escaped here; they are UTF-8 without control characters already.
  */
 
+#include "base/items.h"
+#include "base/memory.h"
 #include "gate/check_outputs.h"
 #include "gate/check_words.h"
 
-static void
-put_escaped(FILE *stream, const char *text)
+/* For free(). */
+static char *
+escaped(const char *text)
 {
+	char *made;
+	FILE *stream = memory_stream(&made, NULL);
+
 	for (; *text != '\0'; text++) {
 		const char *entity = *text == '<'    ? "&lt;"
 		                     : *text == '>'  ? "&gt;"
@@ -25,141 +31,114 @@ put_escaped(FILE *stream, const char *text)
 		if (entity != NULL)
 			(void)fputs(entity, stream);
 		else
-			(void)fputc((unsigned char)*text < 0x20 ? '?' : *text, stream);
+			(void)fputc((unsigned char)*text < 0x20 && *text != '\n' ? '?' : *text, stream);
 	}
+	memory_stream_close(stream);
+	return made;
 }
 
+/* place: NULL = it is no place in the code. inside: what is in its element; NULL = it passed. */
 static void
-open_case(FILE *stream, const char *kind, const char *subject)
+put_case(FILE *stream, const char *name, const struct check_rule *place, const char *inside)
 {
-	(void)fputs("    <testcase classname=\"kmemshim\" name=\"", stream);
-	put_escaped(stream, kind);
-	(void)fputs(subject[0] != '\0' ? " " : "", stream);
-	put_escaped(stream, subject);
-	(void)fputs("\"", stream);
+	OWNED char *safe = escaped(name);
+
+	(void)fprintf(stream, "    <testcase classname=\"kmemshim\" name=\"%s\"", safe);
+	if (place != NULL && check_has_file(place->file)) {
+		OWNED char *file = escaped(check_relative(place->file));
+
+		(void)fprintf(stream, " file=\"%s\"", file);
+		if (place->line != 0)
+			(void)fprintf(stream, " line=\"%u\"", (unsigned)place->line);
+	}
+	if (inside == NULL)
+		(void)fputs("/>\n", stream);
+	else
+		(void)fprintf(stream, ">%s</testcase>\n", inside);
 }
 
-/* Where the code is. To be called after open_case(). */
-static void
-put_place(FILE *stream, const struct check_rule *rule)
+/* text: longer than the message, and the command that repeats it comes behind it. For free(). */
+static char *
+failure_of(const struct check *check, const char *type, const char *message, const char *text, const char *end)
 {
-	if (!check_has_file(rule->file))
-		return;
-	(void)fputs(" file=\"", stream);
-	put_escaped(stream, check_relative(rule->file));
-	(void)fputs("\"", stream);
-	if (rule->line != 0)
-		(void)fprintf(stream, " line=\"%u\"", (unsigned)rule->line);
-}
+	OWNED char *safe = escaped(message);
+	OWNED char *whole = memory_printed("%s%s%s%s", text, check->repeat[0] != '\0' ? "\nrepeat: " : "", check->repeat,
+	                                   end);
+	OWNED char *inside = escaped(whole);
 
-/* In the text of a failure, which is longer than the message. */
-static void
-put_repeat(FILE *stream, const struct check *check)
-{
-	if (check->repeat[0] == '\0')
-		return;
-	(void)fputs("\nrepeat: ", stream);
-	put_escaped(stream, check->repeat);
+	return memory_printed("\n      <failure type=\"%s\" message=\"%s\">%s</failure>\n    ", type, safe, inside);
 }
 
 static void
-put_failure(FILE *stream, const struct check *check, const char *type, const char *message)
-{
-	(void)fprintf(stream, ">\n      <failure type=\"%s\" message=\"", type);
-	put_escaped(stream, message);
-	(void)fputs("\">", stream);
-	put_escaped(stream, message);
-	put_repeat(stream, check);
-	(void)fputs("</failure>\n    </testcase>\n", stream);
-}
-
-static void
-put_domain(FILE *stream, const struct check *check, const struct check_rule *rule, bool is_skipped)
+put_domain(FILE *stream, const struct check *check, const struct check_rule *rule)
 {
 	char message[CHECK_MESSAGE_BYTES];
+	OWNED char *name = memory_printed("%s %s", check_rule_name(rule), rule->domain);
+	OWNED char *failure = NULL;
 
-	open_case(stream, check_rule_name(rule), rule->domain);
-	if (is_skipped) {
-		(void)fputs("><skipped/></testcase>\n", stream);
-	} else if (!rule->has_failed) {
-		(void)fputs("/>\n", stream);
-	} else {
-		(void)check_message(check, rule, message);
-		put_place(stream, rule);
-		put_failure(stream, check, check_rule_name(rule), message);
-	}
+	(void)check_message(check, rule, message);
+	if (rule->has_failed && check->ended_badly == NULL)
+		failure = failure_of(check, check_rule_name(rule), message, message, "");
+	put_case(stream, name, failure != NULL ? rule : NULL, check->ended_badly != NULL ? "<skipped/>" : failure);
 }
 
 /* One case for all lines: which of them fail changes from run to run, and line numbers with every edit. */
 static void
-put_lines(FILE *stream, const struct check *check, size_t failed, bool is_skipped)
+put_lines(FILE *stream, const struct check *check, size_t failed)
 {
+	const struct check_rule *worst = FIRST(rule, check->rules, check->rule_count, rule->kind == CHECK_LEAK);
 	char message[CHECK_MESSAGE_BYTES];
+	char *text;
+	FILE *all = memory_stream(&text, NULL);
 
-	open_case(stream, "lines", "");
-	if (is_skipped || failed == 0) {
-		(void)fputs(is_skipped ? "><skipped/></testcase>\n" : "/>\n", stream);
-		return;
+	EACH (rule, check->rules, check->rule_count) {
+		if (rule->kind == CHECK_LEAK)
+			(void)fprintf(all, "\n%s: %s", check_rule_name(rule), check_message(check, rule, message));
 	}
-	for (size_t i = 0; i < check->rule_count; i++) { // of several lines the worst, which comes first
-		if (check->rules[i].kind == CHECK_LEAK) {
-			put_place(stream, &check->rules[i]);
-			break;
-		}
-	}
-	(void)fprintf(stream, ">\n      <failure type=\"lines\" message=\"%zu line%s\">", failed,
-	              failed == 1 ? " holds more than is allowed" : "s hold more than is allowed");
-	for (size_t i = 0; i < check->rule_count; i++) {
-		if (check->rules[i].kind != CHECK_LEAK)
-			continue;
-		(void)check_message(check, &check->rules[i], message);
-		(void)fprintf(stream, "\n%s: ", check_rule_name(&check->rules[i]));
-		put_escaped(stream, message);
-	}
-	put_repeat(stream, check);
-	(void)fputs("\n      </failure>\n    </testcase>\n", stream);
+	memory_stream_close(all);
+	OWNED char *lines = text;
+	OWNED char *failure = failure_of(
+		check, "lines",
+		TEXT(64, "%zu line%s", failed, failed == 1 ? " holds more than is allowed" : "s hold more than is allowed"),
+		lines, "\n      ");
+
+	if (check->ended_badly != NULL)
+		put_case(stream, "lines", NULL, "<skipped/>");
+	else
+		put_case(stream, "lines", worst, failed != 0 ? failure : NULL);
 }
 
 static void
 put_end(FILE *stream, const struct check *check)
 {
-	open_case(stream, "program", "ended well");
-	if (check->ended_badly != NULL) {
-		put_failure(stream, check, "killed", check->ended_badly);
-	} else if (check->lost_child != NULL) {
-		(void)fputs(">\n      <system-out>", stream);
-		put_escaped(stream, check->lost_child);
-		(void)fputs("</system-out>\n    </testcase>\n", stream);
-	} else {
-		(void)fputs("/>\n", stream);
-	}
+	OWNED char *lost = escaped(check->lost_child != NULL ? check->lost_child : "");
+	OWNED char *inside = check->ended_badly != NULL
+	                         ? failure_of(check, "killed", check->ended_badly, check->ended_badly, "")
+	                     : lost[0] != '\0' ? memory_printed("\n      <system-out>%s</system-out>\n    ", lost)
+	                                       : NULL;
+
+	put_case(stream, "program ended well", NULL, inside);
 }
 
 void
 render_check_junit(const struct check *check, FILE *stream)
 {
 	bool ended_well = check->ended_badly == NULL;
-	size_t lines = 0; // that failed: others are not among the rules
-	size_t domains = 0;
-	size_t failed = 0;
+	size_t lines = SUM_OF(rule, check->rules, check->rule_count,
+	                      rule->kind == CHECK_LEAK); // that failed: others are no rules
+	size_t domains = SUM_OF(rule, check->rules, check->rule_count, rule->kind != CHECK_LEAK && rule->is_judged);
+	size_t failed = SUM_OF(rule, check->rules, check->rule_count, rule->kind != CHECK_LEAK && rule->has_failed);
 
-	for (size_t i = 0; i < check->rule_count; i++) {
-		const struct check_rule *rule = &check->rules[i];
-
-		lines += rule->kind == CHECK_LEAK;
-		domains += rule->kind != CHECK_LEAK && rule->is_judged;
-		failed += rule->kind != CHECK_LEAK && rule->has_failed;
-	}
 	(void)fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", stream);
 	(void)fprintf(stream,
 	              "<testsuites>\n  <testsuite name=\"kmemshim check\" tests=\"%zu\" failures=\"%zu\" "
 	              "errors=\"0\" skipped=\"%zu\">\n",
 	              domains + 2, ended_well ? failed + (lines != 0) : 1, ended_well ? 0 : domains + 1);
 	put_end(stream, check);
-	put_lines(stream, check, lines, !ended_well);
-	for (size_t i = 0; i < check->rule_count; i++) {
-		if (check->rules[i].kind != CHECK_LEAK && check->rules[i].is_judged)
-			put_domain(stream, check, &check->rules[i], !ended_well);
+	put_lines(stream, check, lines);
+	EACH (rule, check->rules, check->rule_count) {
+		if (rule->kind != CHECK_LEAK && rule->is_judged)
+			put_domain(stream, check, rule);
 	}
 	(void)fputs("  </testsuite>\n</testsuites>\n", stream);
 }

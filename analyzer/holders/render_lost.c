@@ -1,11 +1,11 @@
 /*
  * render_lost.c - what is lost, as text and as JSON.
- *
- * When failing  errors stay in the stream.
  */
 #include <stddef.h>
 
+#include "base/document.h"
 #include "base/json_fields.h"
+#include "base/memory.h"
 #include "base/units.h"
 #include "holders/lost.h"
 
@@ -48,18 +48,6 @@ static const struct json_field lost_fields[] = {
 JSON_OBJECT_OF(lost, NULL, "What `kmemshim lost --json` prints.");
 #undef OWNER
 
-static void
-say_total(const struct lost *lost, FILE *stream)
-{
-	uint64_t blocks = lost_blocks(&lost->all);
-
-	if (blocks == 0)
-		(void)fprintf(stream, "process %u has lost nothing: a pointer leads to each live block\n", lost->pid);
-	else
-		(void)fprintf(stream, "process %u has lost %s in %s block%s: no pointer leads there any more\n", lost->pid,
-		              UNITS_BYTES(lost_bytes(&lost->all)), UNITS_COUNT(blocks), UNITS_S(blocks));
-}
-
 /* It has lost nearly all: what is left is so by chance, perhaps. */
 static bool
 is_chance(const struct lost_line *line)
@@ -68,45 +56,43 @@ is_chance(const struct lost_line *line)
 	       line->counts[REACH_REACHABLE].bytes < lost_bytes(line) / CHANCE_PART;
 }
 
-static void
-say_rest(const struct lost *lost, FILE *stream)
-{
-	const struct reach_count *reachable = &lost->all.counts[REACH_REACHABLE];
-
-	(void)fprintf(stream, "still reachable: %s in %s block%s\n", UNITS_BYTES(reachable->bytes),
-	              UNITS_COUNT(reachable->blocks), UNITS_S(reachable->blocks));
-	(void)fprintf(stream, "the program stood still for %.3f s, while %s were read\n", (double)lost->stopped_us / 1e6,
-	              UNITS_BYTES(lost->read_bytes));
-}
-
 void
 lost_render_text(const struct lost *lost, uint64_t top, FILE *stream)
 {
-	uint64_t left_out = 0;
+	static const struct document_column columns[] = {
+		{ "directly", 10, 0 },  { "indirectly", 12, 0 },   { "blocks", 12, 0 },
+		{ "reachable", 12, 0 }, { "line of code", -1, 0 }, { .title = NULL },
+	};
+	const struct reach_count *reachable = &lost->all.counts[REACH_REACHABLE];
+	struct document document = { .count = 0 };
+	uint64_t blocks = lost_blocks(&lost->all);
+	uint64_t shown = 0;
 
-	say_total(lost, stream);
-	for (size_t i = 0; i < lost->line_count; i++) {
-		const struct lost_line *line = &lost->lines[i];
+	document_add(&document, DOCUMENT_LINE, NULL, "process %u has lost %s%s", lost->pid,
+	             blocks != 0 ? TEXT(128, "%s in %s block%s", UNITS_BYTES(lost_bytes(&lost->all)), UNITS_COUNT(blocks),
+	                                UNITS_S(blocks))
+	                         : "nothing",
+	             blocks != 0 ? ": no pointer leads there any more" : ": a pointer leads to each live block");
+	document_table(&document, NULL, columns);
+	for (; shown < lost->line_count && lost_blocks(&lost->lines[shown]) != 0; shown++) {
+		const struct lost_line *line = &lost->lines[shown];
 
-		if (lost_blocks(line) == 0)
-			break;
-		if (i >= top) {
-			left_out++;
+		if (shown >= top)
 			continue;
-		}
-		if (i == 0)
-			(void)fprintf(stream, "\n%10s  %10s  %10s  %10s  %s\n", "directly", "indirectly", "blocks", "reachable",
-			              "line of code");
-		(void)fprintf(stream, "%10s  %10s  %10s  %10s  %s%s\n", UNITS_BYTES(line->counts[REACH_DIRECTLY_LOST].bytes),
-		              UNITS_BYTES(line->counts[REACH_INDIRECTLY_LOST].bytes), UNITS_COUNT(lost_blocks(line)),
-		              UNITS_BYTES(line->counts[REACH_REACHABLE].bytes), line->place,
-		              is_chance(line) ? "  (some reachable by chance?)" : "");
+		DOCUMENT_ROW(&document, UNITS_BYTES(line->counts[REACH_DIRECTLY_LOST].bytes),
+		             UNITS_BYTES(line->counts[REACH_INDIRECTLY_LOST].bytes), UNITS_COUNT(lost_blocks(line)),
+		             UNITS_BYTES(line->counts[REACH_REACHABLE].bytes), line->place);
+		if (is_chance(line))
+			document_add(&document, DOCUMENT_BELOW, NULL, "some reachable by chance?");
 	}
-	if (left_out != 0)
-		(void)fprintf(stream, "and %llu more line%s (--top)\n", (unsigned long long)left_out, UNITS_S(left_out));
-	if (lost_blocks(&lost->all) != 0)
-		(void)fprintf(stream, "\n");
-	say_rest(lost, stream);
+	if (shown > top)
+		document_add(&document, DOCUMENT_LINE, NULL, "and %s more line%s (--top)", UNITS_COUNT(shown - top),
+		             UNITS_S(shown - top));
+	document_add(&document, DOCUMENT_LINE, NULL, "still reachable: %s in %s block%s", UNITS_BYTES(reachable->bytes),
+	             UNITS_COUNT(reachable->blocks), UNITS_S(reachable->blocks));
+	document_add(&document, DOCUMENT_LINE, NULL, "the program stood still for %.3f s, while %s were read",
+	             (double)lost->stopped_us / 1e6, UNITS_BYTES(lost->read_bytes));
+	document_put(&document, stream);
 }
 
 void

@@ -14,12 +14,13 @@
 #include "base/items.h"
 #include "base/json_write.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/place.h"
 #include "base/progress.h"
 #include "page/page.h"
-#include "report/frame_numbers.h"
 #include "report/render.h"
 #include "report/report.h"
+#include "verdict/words.h"
 
 #define DATA_VERSION 1
 #define SOURCE_LINES_MAX 5000 // of a file
@@ -27,57 +28,21 @@
 
 /* ---- numbers for texts, frames, nodes ---- */
 
-struct text_number {
-	const char *text;
-	uint32_t number;
-	UT_hash_handle hh;
-};
-
 struct node_key {
 	uint32_t parent; // NO_NODE: none
 	uint32_t frame;
 };
 
-struct node_number {
-	struct node_key key;
-	uint32_t number;
-	UT_hash_handle hh;
-};
-
-/* Texts and nodes: uthash, in the order of their numbers. */
 struct numbers {
-	struct text_number *texts;
-	struct frame_numbers frames;
-	struct node_number *nodes;
+	struct number *texts;
+	struct number *frames; // by struct model_frame *
+	struct number *nodes;  // by struct node_key
 };
 
 static uint32_t
 text_number(struct numbers *numbers, const char *text)
 {
-	struct text_number *found;
-
-	if (HASH_TEXT_MADE(numbers->texts, text, text, found))
-		found->number = HASH_COUNT(numbers->texts) - 1;
-	return found->number;
-}
-
-static uint32_t
-node_number(struct numbers *numbers, uint32_t parent, uint32_t frame)
-{
-	const struct node_key key = { parent, frame };
-	struct node_number *found;
-
-	if (HASH_MADE(numbers->nodes, key, key, found))
-		found->number = HASH_COUNT(numbers->nodes) - 1;
-	return found->number;
-}
-
-static void
-free_numbers(struct numbers *numbers)
-{
-	HASH_FREE(numbers->texts, HASH_TEXT_FREE);
-	frame_numbers_free(&numbers->frames);
-	HASH_FREE(numbers->nodes, free);
+	return numbers_of_text(&numbers->texts, text);
 }
 
 /* ---- parts ---- */
@@ -372,9 +337,11 @@ stack_of(const struct report_site *site, uint32_t inner, struct numbers *numbers
 	uint32_t node = NO_NODE;
 
 	for (uint32_t i = site->of.frame_count; i > inner; i--) {
-		struct report_frame frame = report_frame(site, i - 1);
+		const struct node_key key = {
+			node, numbers_of(&numbers->frames, &site->of.frames[i - 1], sizeof(site->of.frames[0]), NULL)->number
+		};
 
-		node = node_number(numbers, node, frame_numbers_of(&numbers->frames, &frame));
+		node = numbers_of(&numbers->nodes, &key, sizeof(key), NULL)->number;
 	}
 	return node;
 }
@@ -468,18 +435,19 @@ static void
 put_frames(struct json_write *json, struct numbers *numbers)
 {
 	JSON_IN (json, "nodes", '[') {
-		for (const struct node_number *node = numbers->nodes; node != NULL; node = node->hh.next) {
-			json_write_signed(json, NULL, (int64_t)(int32_t)node->key.parent);
-			put_number(json, node->key.frame);
+		for (const struct number *node = numbers->nodes; node != NULL; node = node->hh.next) {
+			const struct node_key *key = (const void *)node->key;
+
+			json_write_signed(json, NULL, (int64_t)(int32_t)key->parent);
+			put_number(json, key->frame);
 		}
 	}
 	JSON_IN (json, "frames", '[') {
-		EACH (at, numbers->frames.frames, numbers->frames.count) {
-			const struct model_frame *frame = &at->of;
+		for (const struct number *at = numbers->frames; at != NULL; at = at->hh.next) {
+			const struct model_frame *frame = *(const struct model_frame *const *)(const void *)at->key;
 
 			JSON_IN (json, NULL, '[') {
-				put_number(json, text_number(numbers, place_text(frame->file, frame->line, frame->function,
-				                                                 frame->module, at->offset, PLACE_ROOM)));
+				put_number(json, text_number(numbers, verdict_frame_text(frame, PLACE_ROOM)));
 				put_number(json, text_number(numbers, frame->file));
 				put_number(json, frame->line);
 				put_number(json, text_number(numbers, frame->module));
@@ -493,8 +461,8 @@ static void
 put_texts(struct json_write *json, const struct numbers *numbers)
 {
 	JSON_IN (json, "texts", '[') {
-		for (const struct text_number *text = numbers->texts; text != NULL; text = text->hh.next)
-			json_write_text(json, NULL, text->text);
+		for (const struct number *text = numbers->texts; text != NULL; text = text->hh.next)
+			json_write_text(json, NULL, text->key);
 	}
 }
 
@@ -568,5 +536,7 @@ page_data_write(const struct report *report, const struct page_options *options,
 	}
 	free(files.is_there);
 	free(files.lines);
-	free_numbers(&numbers);
+	numbers_free(&numbers.texts);
+	numbers_free(&numbers.frames);
+	numbers_free(&numbers.nodes);
 }

@@ -14,6 +14,7 @@
 #include "base/text_clean.h"
 #include "base/text_start.h"
 #include "model/frame_rules.h"
+#include "verdict/words.h"
 
 #define OWN_CODE "your own code"
 #define UNKNOWN "unknown place"
@@ -55,12 +56,6 @@ static void
 put_function(const struct model_frame *frame, char text[PLACE_TEXT_BYTES])
 {
 	(void)place_text(frame->file, 0, frame->function, frame->module, 0, text);
-}
-
-static void
-put_line(const struct model_frame *frame, char text[PLACE_TEXT_BYTES])
-{
-	(void)place_text(frame->file, frame->line, frame->function, frame->module, 0, text);
 }
 
 static void
@@ -119,10 +114,10 @@ grouping_of_frame(enum grouping grouping, const struct report_frame *frame, char
 	case GROUPING_LINE:
 	case GROUPING_THREAD: // below the thread lines are lines
 	case GROUPINGS:
-		(void)place_text(frame->of.file, frame->of.line, frame->of.function, frame->of.module, frame->offset, text);
+		(void)verdict_frame_text(&frame->of, text);
 		return true;
 	case GROUPING_FUNCTION:
-		(void)place_text(frame->of.file, 0, frame->of.function, frame->of.module, frame->offset, text);
+		put_function(&frame->of, text);
 		return true;
 	case GROUPING_FILE:
 		put_file(&frame->of, text);
@@ -258,29 +253,27 @@ grouping_of_site(enum grouping grouping, const struct report_site *site, char gr
                  char part[PLACE_TEXT_BYTES])
 {
 	static const struct model_frame nowhere = { .function = "", .file = "", .module = "", .module_path = "" };
-	const struct model_frame *where = site->of.where != NULL ? site->of.where : &nowhere;
-	const struct model_frame *asked;
+	const struct model_frame *where = grouping == GROUPING_MODULE ? who_asked(&site->of) : site->of.where;
 
+	where = where != NULL ? where : &nowhere;
 	part[0] = '\0';
 	if (grouping == GROUPING_PACKAGE) {
 		group_by_package(&site->of, group, part);
 	} else if (rank_is_import(&site->of)) {
 		put(group, GROUPING_IMPORTS);
+	} else if (site->of.is_rest_of_arenas) {
+		put(group, site->of.where != NULL ? site->of.where->function : UNKNOWN);
 	} else if (grouping == GROUPING_THREAD) {
 		grouping_thread(site, group);
-		if (!site->of.is_rest_of_arenas)
-			put_line(where, part);
-	} else if (site->of.is_rest_of_arenas) {
-		put(group, where->function);
+		(void)verdict_frame_text(where, part);
 	} else if (grouping == GROUPING_FILE) {
 		put_file(where, group);
 		put(part, where->function);
 	} else if (grouping == GROUPING_MODULE) {
-		asked = who_asked(&site->of) != NULL ? who_asked(&site->of) : &nowhere;
-		put_module(asked, group);
-		put(part, asked->function);
+		put_module(where, group);
+		put(part, where->function);
 	} else {
 		put_function(where, group);
-		put_line(where, part);
+		(void)verdict_frame_text(where, part);
 	}
 }

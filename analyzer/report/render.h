@@ -13,6 +13,7 @@
 
 #include "report/grouping.h"
 
+struct document;
 struct fail;
 struct model_site;
 struct report;
@@ -32,33 +33,40 @@ void render_json(const struct report *report, FILE *stream);
 extern const struct json_object report_object;
 
 /* Parts of the text, in the order in which a page has them. */
-void render_text_verdict(const struct report *report, FILE *stream);
-void render_text_guard(const struct report *report, FILE *stream); // nothing where no guard was passed
-void render_text_marks(const struct report *report, bool has_all,
-                       FILE *stream); // steps and marks; nothing where there are none
-void render_text_totals(const struct report *report, FILE *stream);
-void render_text_lines(const struct report *report, const struct render_options *options, FILE *stream);
+void render_verdict(const struct report *report, struct document *document);
+void render_guard(const struct report *report, struct document *document); // nothing where no guard was passed
+/* Steps and marks; nothing where there are none. */
+void render_marks(const struct report *report, bool has_all, struct document *document);
+void render_totals(const struct report *report, struct document *document);
+void render_lines(const struct report *report, const struct render_options *options, struct document *document);
 /* What the row's line of code says, under its row; nothing when it is not known. */
-void render_text_source(const struct report_place *where, FILE *stream);
+void render_source(const struct report_place *where, struct document *document);
 /* "by global `hot` of module __main__ -> ...": what stands behind "held". NULL = nothing is known. Freed by the caller. */
 char *render_holder_words(const struct holders_way *way, uint64_t samples);
-void render_text_holder(const struct holders_way *way, uint64_t samples, FILE *stream); // below a line: how it was held
-void render_text_stack(const struct report *report, const struct report_line *line,
-                       const struct render_options *options, FILE *stream);
-void render_text_losses(const struct report *report, FILE *stream);     // nothing when there are none
-void render_text_peak_error(const struct report *report, FILE *stream); // one line; nothing when peaks are exact
-void render_text_efforts(const struct report *report, FILE *stream);    // what recording did; nothing in older captures
-void render_text_remarks(const struct report *report, FILE *stream);    // refused requests, losses, damage, notes
+void render_holder(const struct holders_way *way, uint64_t samples, struct document *document); // below a line
+void render_stack(const struct report *report, const struct report_line *line, const struct render_options *options,
+                  struct document *document);
+void render_losses(const struct report *report, struct document *document); // nothing when there are none
+void render_peak_error(const struct report *report,
+                       struct document *document);                           // one line; nothing when peaks are exact
+void render_efforts(const struct report *report, struct document *document); // nothing in older captures
+void render_remarks(const struct report *report, struct document *document); // refused requests, losses, damage, notes
+
+/* ", summed over 3 processes"; "" of one. What sums are of: a domain, or "the host's memory". And a line where devices are in none. */
+#define RENDER_SUMMED_ROOM ((char[64]){ 0 })
+const char *render_summed(const struct report *report, char text[64]);
+const char *render_what(const struct report *report);
+void render_left_devices(bool has_devices, struct document *document);
 
 /*
  * One line that says that a process never held at once what its domains held at their peaks. peak_bytes: the sum of these. Nothing is
- * written where there is one domain or several processes, or where the peaks came at about the same time.
+ * added where there is one domain or several processes, or where the peaks came at about the same time.
  */
 #define CLEAR_PART 200 // of a figure: a smaller error does not show in its three digits
-void render_peaks_apart(const struct report *report, uint64_t peak_bytes, FILE *stream);
+void render_peaks_apart(const struct report *report, uint64_t peak_bytes, struct document *document);
 /* Is it told what was asked for and not in memory? Only where that is much beside what is shown. The other: as a line of its own. */
 bool render_tells_untouched(uint64_t untouched_bytes, uint64_t shown_bytes);
-void render_untouched(uint64_t untouched_bytes, uint64_t shown_bytes, FILE *stream);
+void render_untouched(uint64_t untouched_bytes, uint64_t shown_bytes, struct document *document);
 
 /* A tree of callers, made of sites of the report, of the domain that it is about. */
 struct tree_options {
@@ -70,10 +78,10 @@ struct tree_options {
 	bool has_all;           // every caller: what passes memory on, start-up, the import system, allocators
 	enum grouping grouping; // what its nodes are
 };
-void render_tree(const struct report *report, const struct tree_options *options, FILE *stream);
+void render_tree(const struct report *report, const struct tree_options *options, struct document *document);
 
 /* The report's ranking, by groups instead of lines. top: groups at most. */
-void render_groups(const struct report *report, enum grouping grouping, uint64_t top, FILE *stream);
+void render_groups(const struct report *report, enum grouping grouping, uint64_t top, struct document *document);
 
 /* A source file, and beside each line what it held. */
 struct annotate_options {
@@ -81,11 +89,11 @@ struct annotate_options {
 	bool has_all;     // long stretches of lines without memory, too
 };
 /* notes: a stream for remarks. False and *fail: no file of that name allocated anything, or several did. */
-bool render_annotate(const struct report *report, const struct annotate_options *options, FILE *stream, FILE *notes,
-                     struct fail *fail);
+bool render_annotate(const struct report *report, const struct annotate_options *options, struct document *document,
+                     FILE *notes, struct fail *fail);
 
 /* What was wasted, ranked by rank_sites; top: lines of each kind. */
-void render_waste(const struct report *report, uint64_t top, FILE *stream);
+void render_waste(const struct report *report, uint64_t top, struct document *document);
 
 /* The short report that a person sees when the program has ended. */
 struct glance_options {

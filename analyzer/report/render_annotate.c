@@ -6,17 +6,18 @@
  *
  * When failing  one line: no file of that name allocated anything, or several did.
  */
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
 
 #include "base/amount.h"
+#include "base/document.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
-#include "base/text_clean.h"
 #include "base/units.h"
 #include "base/text_start.h"
 #include "report/render.h"
@@ -26,7 +27,7 @@
 #define NAMES_SHOWN 4 // of files, in a message
 #define GAP_LINES 12  // a stretch of more lines without a figure is left out
 #define CONTEXT_LINES 3
-#define FIGURE_BYTES (UNITS_TEXT_BYTES + 4)
+#define INDENT_MOST 100
 
 /* ---- which file ---- */
 
@@ -180,25 +181,24 @@ name_files(const struct file *const *files, size_t count, bool is_whole, char te
 static const struct file *
 choose_file(const struct report *report, struct file *files, const char *name, FILE *notes, struct fail *fail)
 {
-	const struct file **fits[MATCHES + 1];
-	size_t counts[MATCHES + 1] = { 0 };
-	size_t total = HASH_COUNT(files);
+	OWNED const struct file **fits = memory_zeroed(HASH_COUNT(files), sizeof(*fits));
 	const struct model_frame *absent = find_absent(report);
-	const struct file *chosen = NULL;
 	struct wanted wanted;
 	char names[640];
+	size_t count = 0;
 	int best = MATCHES;
 
 	make_wanted(name, &wanted);
-	for (int match = 0; match <= MATCHES; match++)
-		fits[match] = memory_zeroed(total, sizeof(struct file *));
 	for (const struct file *file = files; file != NULL; file = file->hh.next) {
 		int match = match_of(&wanted, file->name);
 
-		fits[match][counts[match]++] = file;
+		count = match < best ? 0 : count;
 		best = match < best ? match : best;
+		if (match == best)
+			fits[count++] = file;
 	}
-	SORT(fits[best], counts[best], compare_files);
+	SORT(fits, count, compare_files);
+	name_files(fits, count, best != MATCHES, names);
 	if (best == MATCHES && absent != NULL) {
 		(void)fail_set(
 			fail, EXIT_USAGE,
@@ -206,23 +206,19 @@ choose_file(const struct report *report, struct file *files, const char *name, F
 			"files with --sysroot",
 			name, absent->module_path, absent->absence);
 	} else if (best == MATCHES) {
-		name_files(fits[best], counts[best], false, names);
 		(void)fail_set(fail, EXIT_USAGE, "annotate: %.200s: nothing was allocated there; %s%s", name,
-		               total != 0 ? "there are " : "no stack names a file", names);
-	} else if (counts[best] == 1 || (fits[best][0]->is_user && !fits[best][1]->is_user)) {
-		chosen = fits[best][0];
-		if (counts[best] > 1)
+		               count != 0 ? "there are " : "no stack names a file", names);
+	} else if (count == 1 || (fits[0]->is_user && !fits[1]->is_user)) {
+		if (count > 1)
 			(void)fprintf(notes,
 			              "kmemshim: %zu files of libraries are called so, too: give more of the path to see one\n",
-			              counts[best] - 1);
+			              count - 1);
+		return fits[0];
 	} else {
-		name_files(fits[best], counts[best], true, names);
 		(void)fail_set(fail, EXIT_USAGE, "annotate: %.200s: %zu files are called so: %s: give more of the path", name,
-		               counts[best], names);
+		               count, names);
 	}
-	for (int match = 0; match <= MATCHES; match++)
-		free(fits[match]);
-	return chosen;
+	return NULL;
 }
 
 /* ---- its lines ---- */
@@ -247,7 +243,7 @@ struct annotated {
 
 struct annotation {
 	struct annotated *lines; // uthash
-	struct annotated sum;    // of growth nothing
+	struct annotated sum;    // of no class
 	bool has_devices;        // left out of all figures
 };
 
@@ -301,7 +297,6 @@ add_own(struct annotation *all, const struct report *report, const char *file)
 		add_figures(to, &line);
 		add_growth(to, &line);
 		add_figures(&all->sum, &line);
-		all->sum.growth = "";
 	}
 }
 
@@ -355,42 +350,28 @@ sorted_lines(const struct annotation *all, size_t *count)
 /* ---- text ---- */
 
 /* unsure_bytes: how far it may be off, or the part of it that is an estimate. */
-static void
-put_figure(uint64_t bytes, bool is_shown, uint64_t unsure_bytes, int width, FILE *stream)
+static const char *
+figure_text(uint64_t bytes, bool is_shown, uint64_t unsure_bytes, char text[UNITS_TEXT_BYTES])
 {
-	bool is_estimated = unsure_bytes > bytes / CLEAR_PART;
-	char text[FIGURE_BYTES] = "";
-
-	if (is_shown)
-		(void)snprintf(text, sizeof(text), "%s%s", is_estimated ? "≈" : "", UNITS_BYTES(bytes));
-	(void)fprintf(stream, "%*s", is_shown && is_estimated ? width + (int)strlen("≈") - 1 : width, text);
+	return is_shown ? units_bytes_of(bytes, unsure_bytes > bytes / CLEAR_PART, text) : "";
 }
 
 /* line: NULL = it held nothing. */
 static void
-put_figures(const struct annotated *line, FILE *stream)
+add_line(const struct annotated *line, const char *number, const char *text, struct document *document)
 {
 	static const struct annotated nothing;
 	const struct annotated *shown = line != NULL ? line : &nothing;
 	bool has_own = shown->growth != NULL;
 
-	put_figure(shown->peak_bytes, has_own, shown->peak_error_bytes, 9, stream);
-	put_figure(shown->live_bytes, has_own, shown->error_bytes, 10, stream);
-	put_figure(shown->allocated_bytes, has_own, shown->estimated_bytes, 10, stream);
-	(void)fprintf(stream, "  %-9s", has_own ? shown->growth : "");
-	put_figure(shown->through_bytes, shown->through_bytes != 0, 0, 9, stream);
+	DOCUMENT_ROW(document, figure_text(shown->peak_bytes, has_own, shown->peak_error_bytes, UNITS_ROOM),
+	             figure_text(shown->live_bytes, has_own, shown->error_bytes, UNITS_ROOM),
+	             figure_text(shown->allocated_bytes, has_own, shown->estimated_bytes, UNITS_ROOM),
+	             has_own ? shown->growth : "",
+	             figure_text(shown->through_bytes, shown->through_bytes != 0, 0, UNITS_ROOM), number, text);
 }
 
-static void
-put_line(const struct annotated *line, uint32_t number, uint16_t indent, const char *text, FILE *stream)
-{
-	put_figures(line, stream);
-	const char *trimmed = TEXT(128, "%6u  %*s", (unsigned)number, indent < 100 ? (int)indent : 100, "");
-	if (text[0] == '\0')
-		(void)fprintf(stream, "%6u\n", (unsigned)number);
-	else
-		(void)fprintf(stream, "%s%s\n", trimmed, text);
-}
+#define NUMBER(line) TEXT(16, "%" PRIu32, line)
 
 /* How many lines from here on have no figure near them, up to the end of the file. */
 static uint32_t
@@ -406,45 +387,45 @@ gap_at(const struct annotated *const *lines, size_t next, size_t count, uint32_t
 }
 
 static void
-put_text(const struct annotated *const *lines, size_t count, const struct source_text *text, bool has_all, FILE *stream)
+add_text(const struct annotated *const *lines, size_t count, const struct source_text *text, bool has_all,
+         struct document *document)
 {
 	size_t next = 0;
 
 	while (next < count && lines[next]->line == 0)
-		put_line(lines[next++], 0, 0, "(line not known)", stream);
+		add_line(lines[next++], "0", "(line not known)", document);
 	for (uint32_t number = 1; number <= text->line_count; number++) {
 		bool is_held = next < count && lines[next]->line == number;
 		uint32_t gap = has_all || is_held ? 0 : gap_at(lines, next, count, number, text->line_count);
+		int indent = text->indents[number - 1] < INDENT_MOST ? text->indents[number - 1] : INDENT_MOST;
+		OWNED char *line = memory_printed("%*s%s", indent, "", text->lines[number - 1]);
 
 		if (gap != 0) {
-			(void)fprintf(stream, "%47s%6s  (%u lines without memory)\n", "", "...", (unsigned)gap);
+			add_line(NULL, "...", TEXT(64, "(%" PRIu32 " lines without memory)", gap), document);
 			number += gap - 1;
 			continue;
 		}
-		put_line(is_held ? lines[next] : NULL, number, text->indents[number - 1], text->lines[number - 1], stream);
+		add_line(is_held ? lines[next] : NULL, NUMBER(number),
+		         line + strspn(line, " ") * (text->lines[number - 1][0] == '\0'), document);
 		next += is_held;
 	}
 	for (; next < count; next++)
-		put_line(lines[next], lines[next]->line, 0, "(behind the end of the file)", stream);
-}
-
-/* For a file whose text is not known: its functions, and what each line held. */
-static void
-put_functions(const struct annotated *const *lines, size_t count, FILE *stream)
-{
-	for (size_t i = 0; i < count; i++)
-		put_line(lines[i], lines[i]->line, 0, text_cleaned(TEXT(PLACE_TEXT_BYTES, "%s", lines[i]->function)), stream);
+		add_line(lines[next], NUMBER(lines[next]->line), "(behind the end of the file)", document);
 }
 
 static void
-put_heading(const struct report *report, const struct annotation *all, const char *file, enum source_state state,
-            FILE *stream)
+add_heading(const struct report *report, const struct annotation *all, const char *file, enum source_state state,
+            struct document *document)
 {
 	static const char *const states[] = {
-		[SOURCE_CHANGED] = "The file was changed after the program started: the texts of its lines are not shown.\n",
-		[SOURCE_GONE] = "The file is gone: the texts of its lines are not shown.\n",
+		[SOURCE_CHANGED] = "The file was changed after the program started: the texts of its lines are not shown.",
+		[SOURCE_GONE] = "The file is gone: the texts of its lines are not shown.",
 		[SOURCE_UNKNOWN] = "The texts of its lines are not shown: nobody knows whether the file here is the one that "
-						   "ran (another machine, a restart, another owner).\n",
+						   "ran (another machine, a restart, another owner).",
+	};
+	static const struct document_column columns[] = {
+		{ "peak", 9, 0 },     { "live", 10, 0 }, { "allocated", 10, 0 }, { "class", -7, 0 },
+		{ "through", 11, 0 }, { "line", 6, 0 },  { "", -1, 0 },          { .title = NULL },
 	};
 	uint64_t whole_bytes = 0;
 
@@ -454,43 +435,40 @@ put_heading(const struct report *report, const struct annotation *all, const cha
 		whole_bytes += report_sums_up(report, site.of.domain) ? amount_less(site.of.peak_bytes, site.of.untouched_bytes)
 		                                                      : 0;
 	}
-	(void)fprintf(stream, "%s\n", file);
+	const char *share = TEXT(128, ": %s of what %s held at the peak",
+	                         UNITS_SHARE(verdict_share(all->sum.peak_bytes, whole_bytes)), render_what(report));
+
+	document_add(document, DOCUMENT_LINE, NULL, "%s", file);
 	if (state != SOURCE_KNOWN)
-		(void)fputs(states[state], stream);
-	(void)fprintf(stream, "%9s%10s%10s  %-9s%9s%6s\n", "peak", "live", "allocated", "class", "through", "line");
-	put_figures(&all->sum, stream);
-	(void)fprintf(stream, "%6s  all lines of this file", "");
-	if (all->sum.peak_bytes != 0)
-		(void)fprintf(stream, ": %s of what %s held at the peak",
-		              UNITS_SHARE(verdict_share(all->sum.peak_bytes, whole_bytes)),
-		              report->domain != NULL ? report->domain : "the host's memory");
-	(void)fputc('\n', stream);
-	render_peaks_apart(report, all->sum.peak_bytes != 0 ? whole_bytes : 0, stream);
-	render_untouched(all->sum.untouched_bytes, all->sum.peak_bytes, stream);
+		document_add(document, DOCUMENT_LINE, NULL, "%s", states[state]);
+	document_table(document, NULL, columns);
+	add_line(&all->sum, "", TEXT(160, "all lines of this file%s", all->sum.peak_bytes != 0 ? share : ""), document);
+	render_peaks_apart(report, all->sum.peak_bytes != 0 ? whole_bytes : 0, document);
+	render_untouched(all->sum.untouched_bytes, all->sum.peak_bytes, document);
 }
 
 static void
-put_remarks(const struct annotation *all, FILE *stream)
+add_remarks(const struct annotation *all, struct document *document)
 {
 	bool has_through = false;
 
 	for (const struct annotated *line = all->lines; line != NULL; line = line->hh.next)
 		has_through = has_through || line->through_bytes != 0;
 	if (has_through)
-		(void)fputs(
-			"through: held at the peak by what the line called; counted in the lines that these calls reached\n",
-			stream);
+		document_add(
+			document, DOCUMENT_LINE, NULL,
+			"through: held at the peak by what the line called; counted in the lines that these calls reached");
 	if (all->sum.is_estimated)
-		(void)fputs("≈ estimated from a sample of small Python objects; see docs/report.md\n", stream);
-	if (all->has_devices)
-		(void)fputs("Memory of devices is not in these figures: give --domain cuda\n", stream);
+		document_add(document, DOCUMENT_LINE, NULL,
+		             "≈ estimated from a sample of small Python objects; see docs/report.md");
+	render_left_devices(all->has_devices, document);
 }
 
 bool
-render_annotate(const struct report *report, const struct annotate_options *options, FILE *stream, FILE *notes,
-                struct fail *fail)
+render_annotate(const struct report *report, const struct annotate_options *options, struct document *document,
+                FILE *notes, struct fail *fail)
 {
-	struct annotation all = { .lines = NULL };
+	struct annotation all = { .sum = { .growth = "-" } };
 	struct file *files = list_files(report);
 	const struct file *file = choose_file(report, files, options->file, notes, fail);
 	struct source_text text = { .line_count = 0 };
@@ -509,12 +487,12 @@ render_annotate(const struct report *report, const struct annotate_options *opti
 
 	OWNED const struct annotated **lines = sorted_lines(&all, &count);
 
-	put_heading(report, &all, file->name, state, stream);
+	add_heading(report, &all, file->name, state, document);
 	if (state == SOURCE_KNOWN)
-		put_text(lines, count, &text, options->has_all, stream);
-	else
-		put_functions(lines, count, stream);
-	put_remarks(&all, stream);
+		add_text(lines, count, &text, options->has_all, document);
+	for (size_t i = 0; i < count && state != SOURCE_KNOWN; i++) // its functions, and what each line held
+		add_line(lines[i], NUMBER(lines[i]->line), lines[i]->function, document);
+	add_remarks(&all, document);
 	HASH_FREE(all.lines, free);
 	HASH_FREE(files, free);
 	return true;

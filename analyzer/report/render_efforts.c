@@ -2,7 +2,9 @@
  * render_efforts.c - what did recording do beyond the fast way: as a table, and as rows of the JSON.
  */
 
+#include "base/document.h"
 #include "base/items.h"
+#include "base/memory.h"
 #include "base/units.h"
 #include "report/render_json.h"
 
@@ -20,27 +22,28 @@ is_any(const struct model_efforts *efforts)
 }
 
 void
-render_text_efforts(const struct report *report, FILE *stream)
+render_efforts(const struct report *report, struct document *document)
 {
+	static const struct document_column columns[] = {
+		{ "What recording did", 18, 0 }, { "per 1,000 events", 18, 0 }, { "", -1, 0 }, { .title = NULL }
+	};
 	const struct model_efforts *efforts = &report->efforts;
 
 	if (!is_any(efforts)) // an older capture
 		return;
-	(void)fprintf(stream, "\n%-18s%18s\n", "What recording did", "per 1,000 events");
-	(void)fprintf(stream, "%18s%18s  allocations and releases that were recorded\n", UNITS_COUNT(efforts->events), "");
+	document_add(document, DOCUMENT_LINE, NULL, "%s", "");
+	document_table(document, NULL, columns);
+	DOCUMENT_ROW(document, UNITS_COUNT(efforts->events), "", "allocations and releases that were recorded");
 	for (unsigned i = 0; i < KMEM_EFFORT_COUNT; i++) {
-		if (efforts->counts[i] == 0)
-			continue;
-		(void)fprintf(stream, "%18s", UNITS_COUNT(efforts->counts[i]));
-		if (efforts->events != 0)
-			(void)fprintf(stream, "%18.2f", (double)efforts->counts[i] * 1000 / (double)efforts->events);
-		else
-			(void)fprintf(stream, "%18s", "");
-		(void)fprintf(stream, "  %s\n", words[i]);
+		double rate = efforts->events != 0 ? (double)efforts->counts[i] * 1000 / (double)efforts->events : 0;
+
+		if (efforts->counts[i] != 0)
+			DOCUMENT_ROW(document, UNITS_COUNT(efforts->counts[i]), efforts->events != 0 ? TEXT(32, "%.2f", rate) : "",
+			             words[i]);
 	}
 	if (efforts->longest_pause_ns != 0)
-		(void)fprintf(stream, "%15.3f ms%18s  the longest pause, in one of the %s\n",
-		              (double)efforts->longest_pause_ns / 1e6, "", words[efforts->longest_pause]);
+		DOCUMENT_ROW(document, TEXT(32, "%.3f ms", (double)efforts->longest_pause_ns / 1e6), "",
+		             TEXT(256, "the longest pause, in one of the %s", words[efforts->longest_pause]));
 }
 
 static const char *

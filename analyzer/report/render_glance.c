@@ -13,7 +13,7 @@
 #include "base/place.h"
 #include "base/text_clean.h"
 #include "base/units.h"
-#include "report/paragraph.h"
+#include "base/paragraph.h"
 #include "report/render.h"
 #include "report/report.h"
 #include "verdict/findings.h"

@@ -2,14 +2,14 @@
  * render_groups.c - what functions, files, modules, packages or threads held: "pandas holds 3.1 GiB, of which 2.2 in merge".
  *
  * Each site is in one group, so the groups add up to what the report's lines do; all domains together, without devices and address
- * space. Rows are ordered by what is in memory.
- *
- * When failing  errors stay in the stream.
+ * space. What was asked for and not touched is in no figure but of what was allocated.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
 
+#include "base/amount.h"
+#include "base/document.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/order.h"
@@ -24,8 +24,8 @@
 #define TRIFLE_PART 1000 // groups with less of all are summed up, the first excepted
 
 struct figures {
-	uint64_t shown_bytes;     // rows are ordered by it; with what is not in memory
-	uint64_t untouched_bytes; // of these
+	uint64_t shown_bytes;     // rows are ordered by it
+	uint64_t untouched_bytes; // not in it
 	uint64_t peak_bytes;
 	uint64_t live_bytes;
 	uint64_t leaking_bytes;
@@ -51,45 +51,44 @@ struct group {
 
 /* ---- columns ---- */
 
-struct column {
-	const char *title;
-	int width;
-	size_t of; // in struct figures
-	bool is_count;
-};
-
 struct view {
 	const char *ranking;
-	uint64_t (*shown)(const struct model_site *site);
-	struct column columns[4]; // the second one is behind the share
+	uint64_t (*asked)(const struct model_site *site);
+	struct document_column columns[7];
 };
-
-#define FIGURE(member) offsetof(struct figures, member)
-
-static uint64_t
-leaking_bytes(const struct model_site *site)
-{
-	return site->leak == MODEL_LEAK_LEAK ? site->live_bytes : 0;
-}
 
 static const struct view views[] = {
 	{ "peak",
 	  model_site_peak,
-	  { { "peak", 9, FIGURE(peak_bytes), false },
-	    { "live", 10, FIGURE(live_bytes), false },
-	    { "blocks", 10, FIGURE(live_count), true } } },
+	  { { "peak", 9, 0 }, { "share", 7, 0 }, { "live", 10, 0 }, { "blocks", 10, 0 }, { "", -1, 0 } } },
 	{ "leaks",
 	  model_site_live,
-	  { { "live", 9, FIGURE(live_bytes), false },
-	    { "leaking", 10, FIGURE(leaking_bytes), false },
-	    { "blocks", 10, FIGURE(live_count), true } } },
+	  { { "live", 9, 0 }, { "share", 7, 0 }, { "leaking", 10, 0 }, { "blocks", 10, 0 }, { "", -1, 0 } } },
 	{ "sites",
 	  model_site_live,
-	  { { "live", 9, FIGURE(live_bytes), false },
-	    { "blocks", 10, FIGURE(live_count), true },
-	    { "allocated", 11, FIGURE(allocated_bytes), false },
-	    { "calls", 12, FIGURE(allocated_count), true } } },
+	  { { "live", 9, 0 },
+	    { "share", 7, 0 },
+	    { "blocks", 10, 0 },
+	    { "allocated", 11, 0 },
+	    { "calls", 12, 0 },
+	    { "", -1, 0 } } },
 };
+
+static void
+add_figures(const struct view *view, const struct figures *held, const char *share, const char *name,
+            struct document *document)
+{
+	bool is_of_peak = strcmp(view->ranking, "peak") == 0;
+	const char *live = UNITS_BYTES_OF(held->live_bytes, held->is_estimated);
+	const char *blocks = UNITS_COUNT_OF(held->live_count, held->is_estimated);
+
+	if (strcmp(view->ranking, "sites") == 0)
+		DOCUMENT_ROW(document, live, share, blocks, UNITS_BYTES_OF(held->allocated_bytes, held->is_estimated),
+		             UNITS_COUNT_OF(held->allocated_count, held->is_estimated), name);
+	else
+		DOCUMENT_ROW(document, is_of_peak ? UNITS_BYTES_OF(held->peak_bytes, held->is_estimated) : live, share,
+		             is_of_peak ? live : UNITS_BYTES_OF(held->leaking_bytes, held->is_estimated), blocks, name);
+}
 
 /* ---- gathering ---- */
 
@@ -115,13 +114,15 @@ add_part(struct group *group, const char *name, uint64_t bytes)
 }
 
 static void
-add(struct figures *to, const struct report_site *site, uint64_t shown)
+add(struct figures *to, const struct report_site *site, uint64_t asked)
 {
-	to->shown_bytes += shown;
-	to->untouched_bytes += site->of.untouched_bytes < shown ? site->of.untouched_bytes : shown;
-	to->peak_bytes += site->of.peak_bytes;
-	to->live_bytes += site->of.live_bytes;
-	to->leaking_bytes += leaking_bytes(&site->of);
+	uint64_t live_bytes = amount_less(site->of.live_bytes, site->of.untouched_bytes);
+
+	to->shown_bytes += amount_less(asked, site->of.untouched_bytes);
+	to->untouched_bytes += amount_lesser(asked, site->of.untouched_bytes);
+	to->peak_bytes += amount_less(site->of.peak_bytes, site->of.untouched_bytes);
+	to->live_bytes += live_bytes;
+	to->leaking_bytes += site->of.leak == MODEL_LEAK_LEAK ? live_bytes : 0;
 	to->live_count += site->of.live_count;
 	to->allocated_bytes += site->of.allocated_bytes;
 	to->allocated_count += site->of.allocated_count;
@@ -138,7 +139,7 @@ gather(const struct report *report, const struct view *view, enum grouping group
 
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
-		uint64_t shown = view->shown(&site.of);
+		uint64_t asked = view->asked(&site.of);
 
 		if (!report_sums_up(report, site.of.domain)) {
 			*has_devices = *has_devices || (report->domain == NULL && report->domains[site.of.domain].is_device);
@@ -148,21 +149,15 @@ gather(const struct report *report, const struct view *view, enum grouping group
 
 		struct group *group = group_of(&groups, name);
 
-		add(&group->held, &site, shown);
-		add(sum, &site, shown);
-		add_part(group, part, shown);
+		add(&group->held, &site, asked);
+		add(sum, &site, asked);
+		add_part(group, part, amount_less(asked, site.of.untouched_bytes));
 	}
 	return groups;
 }
 
-static uint64_t
-in_memory(const struct figures *held)
-{
-	return held->shown_bytes - held->untouched_bytes;
-}
-
 ORDER_OF_POINTERS(compare_groups, struct group,
-	order_numbers(a->is_last, b->is_last) ?: order_numbers(in_memory(&b->held), in_memory(&a->held))
+	order_numbers(a->is_last, b->is_last) ?: order_numbers(b->held.shown_bytes, a->held.shown_bytes)
 	?: order_numbers(b->held.allocated_bytes, a->held.allocated_bytes) ?: strcmp(a->name, b->name))
 
 static int
@@ -171,54 +166,20 @@ compare_parts(const struct part *a, const struct part *b)
 	return order_numbers(b->bytes, a->bytes) ?: strcmp(a->name, b->name);
 }
 
-/* ---- text ---- */
+/* ---- rows ---- */
 
 static void
-put_figures(const struct view *view, const struct figures *held, const struct figures *sum, FILE *stream)
-{
-	char text[UNITS_TEXT_BYTES + 4];
-
-	for (size_t i = 0; i < 4 && view->columns[i].title != NULL; i++) {
-		const struct column *column = &view->columns[i];
-		uint64_t value = *(const uint64_t *)((const char *)held + column->of);
-
-		(void)snprintf(text, sizeof(text), "%s%s", held->is_estimated && !column->is_count ? "≈" : "",
-		               column->is_count ? UNITS_COUNT_OF(value, held->is_estimated) : UNITS_BYTES(value));
-		(void)fprintf(stream, "%s%*s", i == 0 ? "" : " ", // wide ones do not run into each other
-		              column->width - (i != 0) + (held->is_estimated ? (int)strlen("≈") - 1 : 0), text);
-		if (i == 0)
-			(void)fprintf(stream, "%7s", UNITS_SHARE(verdict_share(in_memory(held), in_memory(sum))));
-	}
-}
-
-static void
-put_heading(const struct report *report, const struct view *view, enum grouping grouping, const struct figures *sum,
-            FILE *stream)
-{
-	(void)fprintf(stream, "%s, by %s: %s of %s", report->heading, grouping_name(grouping),
-	              UNITS_BYTES(sum->shown_bytes), report->domain != NULL ? report->domain : "the host's memory");
-	if (report->process_count > 1)
-		(void)fprintf(stream, ", summed over %zu processes", report->process_count);
-	(void)fputc('\n', stream);
-	for (size_t i = 0; i < 4 && view->columns[i].title != NULL; i++)
-		(void)fprintf(stream, "%*s%s", view->columns[i].width, view->columns[i].title, i == 0 ? "  share" : "");
-	(void)fprintf(stream, "  %s\n", grouping_name(grouping));
-}
-
-static void
-put_group(const struct view *view, struct group *group, const struct figures *sum, FILE *stream)
+add_group(const struct view *view, struct group *group, const struct figures *sum, struct document *document)
 {
 	size_t shown = 0;
 
-	put_figures(view, &group->held, sum, stream);
-	(void)fprintf(stream, "  %s\n", group->name);
-	if (render_tells_untouched(group->held.untouched_bytes, group->held.shown_bytes))
-		(void)fprintf(stream, "%20s%s of it in memory\n", "", UNITS_BYTES(in_memory(&group->held)));
+	add_figures(view, &group->held, UNITS_SHARE(verdict_share(group->held.shown_bytes, sum->shown_bytes)), group->name,
+	            document);
 	HASH_SRT(hh, group->parts, compare_parts);
 	for (const struct part *part = group->parts; part != NULL && shown < PARTS_SHOWN; part = part->hh.next, shown++) {
 		if (part->bytes < group->held.shown_bytes / PART_OF_GROUP || part->bytes == 0)
 			break;
-		(void)fprintf(stream, "%20s%9s in %s\n", "", UNITS_BYTES(part->bytes), part->name);
+		document_add(document, DOCUMENT_LINE, NULL, "%20s%9s in %s", "", UNITS_BYTES(part->bytes), part->name);
 	}
 }
 
@@ -231,22 +192,24 @@ free_group(struct group *group)
 }
 
 static void
-put_rest(uint64_t rest_bytes, size_t rest_count, FILE *stream)
+add_rest(uint64_t rest_bytes, size_t rest_count, struct document *document)
 {
 	if (rest_count != 0)
-		(void)fprintf(stream, "%9s%7s  in %zu other%s\n", UNITS_BYTES(rest_bytes), "", rest_count, UNITS_S(rest_count));
+		document_add(document, DOCUMENT_LINE, NULL, "%9s%7s  in %zu other%s", UNITS_BYTES(rest_bytes), "", rest_count,
+		             UNITS_S(rest_count));
 }
 
 /* The rows, then one line for the groups without a row. */
 static void
-put_rows(const struct view *view, struct group *const *rows, size_t count, uint64_t top, const struct figures *sum,
-         FILE *stream)
+add_rows(const struct view *view, struct group *const *rows, size_t count, uint64_t top, const struct figures *sum,
+         struct document *document)
 {
 	bool is_of_calls = strcmp(view->ranking, "sites") == 0;
 	uint64_t rest_bytes = 0;
 	size_t rest_count = 0;
 	size_t shown = 0;
 
+	document_table(document, NULL, view->columns);
 	for (size_t i = 0; i < count; i++) {
 		const struct figures *held = &rows[i]->held;
 		bool is_trifle = shown != 0 && !is_of_calls && held->shown_bytes < sum->shown_bytes / TRIFLE_PART;
@@ -259,19 +222,19 @@ put_rows(const struct view *view, struct group *const *rows, size_t count, uint6
 			continue;
 		}
 		if (rows[i]->is_last) { // what nobody wrote stands below the rest
-			put_rest(rest_bytes, rest_count, stream);
+			add_rest(rest_bytes, rest_count, document);
 			rest_count = 0;
 		}
-		put_group(view, rows[i], sum, stream);
+		add_group(view, rows[i], sum, document);
 		shown++;
 	}
-	put_rest(rest_bytes, rest_count, stream);
+	add_rest(rest_bytes, rest_count, document);
 	if (count == 0)
-		(void)fprintf(stream, "%9s  nothing was allocated\n", "");
+		document_add(document, DOCUMENT_LINE, NULL, "%9s  nothing was allocated", "");
 }
 
 void
-render_groups(const struct report *report, enum grouping grouping, uint64_t top, FILE *stream)
+render_groups(const struct report *report, enum grouping grouping, uint64_t top, struct document *document)
 {
 	const struct view *view = views;
 	struct figures sum = { .shown_bytes = 0 };
@@ -287,13 +250,13 @@ render_groups(const struct report *report, enum grouping grouping, uint64_t top,
 	for (struct group *group = groups; group != NULL; group = group->hh.next)
 		rows[count++] = group;
 	SORT(rows, count, compare_groups);
-	put_heading(report, view, grouping, &sum, stream);
-	put_rows(view, rows, count, top, &sum, stream);
-	if (render_tells_untouched(sum.untouched_bytes, sum.shown_bytes))
-		(void)fputs("Order and shares count only what is in memory.\n", stream);
+	document_add(document, DOCUMENT_HEADING, NULL, "%s, by %s: %s of %s%s", report->heading, grouping_name(grouping),
+	             UNITS_BYTES(sum.shown_bytes), render_what(report), render_summed(report, RENDER_SUMMED_ROOM));
+	render_untouched(sum.untouched_bytes, sum.shown_bytes, document);
+	add_rows(view, rows, count, top, &sum, document);
 	if (sum.is_estimated)
-		(void)fputs("≈ estimated in part, from a sample of small Python objects; see docs/report.md\n", stream);
-	if (has_devices)
-		(void)fputs("Memory of devices is not in these figures: give --domain cuda\n", stream);
+		document_add(document, DOCUMENT_LINE, NULL,
+		             "≈ estimated in part, from a sample of small Python objects; see docs/report.md");
+	render_left_devices(has_devices, document);
 	HASH_FREE(groups, free_group);
 }

@@ -1,38 +1,38 @@
 /*
  * render_marks.c - the text of steps and marks (see render.h).
- *
- * When failing  errors stay in the stream.
  */
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/document.h"
 #include "base/items.h"
+#include "base/memory.h"
+#include "base/place.h"
 #include "base/units.h"
 #include "report/render.h"
 #include "report/report.h"
 
 #define MARKS_SHOWN 16u // the newest; --json lists all
 
-static void
-put_steps(const struct report_process *process, FILE *stream)
+/* "1,000 cells, 2.5 ms each" */
+static const char *
+steps_text(const struct report_steps *steps, char text[512])
 {
-	const struct report_steps *steps = &process->steps;
-	const char *slash = strrchr(steps->file, '/');
+	const char *what = strcmp(steps->source, "cells") == 0 ? "cell" : "step";
+	const char *of = strcmp(steps->source, "program") == 0 ? " of the program" : "";
 
-	(void)fprintf(stream, "%s ", UNITS_COUNT(steps->count));
-	if (strcmp(steps->source, "cells") == 0)
-		(void)fprintf(stream, "cell%s", UNITS_S(steps->count));
-	else if (strcmp(steps->source, "program") == 0)
-		(void)fprintf(stream, "step%s of the program", UNITS_S(steps->count));
+	if (strcmp(steps->source, "loop") != 0)
+		memory_text_in(text, 512, "%s %s%s%s", UNITS_COUNT(steps->count), what, UNITS_S(steps->count), of);
 	else if (steps->line != 0)
-		(void)fprintf(stream, "rounds, seen at %s:%" PRIu32 " %s", slash != NULL ? slash + 1 : steps->file, steps->line,
-		              steps->function);
+		memory_text_in(text, 512, "%s rounds, seen at %s:%" PRIu32 " %s", UNITS_COUNT(steps->count),
+		               place_base(steps->file), steps->line, steps->function);
 	else
-		(void)fprintf(stream, "rounds of a loop");
+		memory_text_in(text, 512, "%s rounds of a loop", UNITS_COUNT(steps->count));
 	if (steps->is_estimated) // what one takes is not known either
-		(void)fprintf(stream, "; there may be more: most rounds of a quick loop are not seen");
+		memory_text_add(text, 512, "; there may be more: most rounds of a quick loop are not seen");
 	else if (steps->ns != 0)
-		(void)fprintf(stream, ", %.3g ms each", (double)steps->ns / 1e6);
+		memory_text_add(text, 512, ", %.3g ms each", (double)steps->ns / 1e6);
+	return text;
 }
 
 /* The high-water mark is no person's. */
@@ -43,22 +43,22 @@ is_shown(const struct report_mark *mark)
 }
 
 static void
-put_mark(const struct report_mark *mark, FILE *stream)
+add_mark(const struct report_mark *mark, struct document *document)
 {
 	bool is_own = mark->of.kind == KMEM_MARK_PROGRAM || mark->of.kind == KMEM_MARK_OUTSIDE;
+	bool is_refused = mark->of.kind == KMEM_MARK_REFUSED;
+	const char *before = is_refused                         ? "a request was refused: "
+	                     : mark->of.kind == KMEM_MARK_GUARD ? "the guard was passed"
+	                     : !is_own                          ? "at an even distance"
+	                                                        : "";
+	OWNED char *name = memory_printed("%s%s%s%s", before, is_own || is_refused ? mark->of.name : "",
+	                                  is_own && mark->of.is_cut ? "..." : "",
+	                                  mark->of.is_snapshot ? " (snapshot)" : "");
 
-	(void)fprintf(stream, "%8.1f s %9s %9s %9s  #%-4" PRIu64, (double)mark->age_ns / 1e9, UNITS_COUNT(mark->of.step),
-	              UNITS_BYTES(mark->of.live_bytes),
-	              mark->of.resident_bytes != 0 ? UNITS_BYTES(mark->of.resident_bytes) : "", mark->of.sequence);
-	if (mark->of.kind == KMEM_MARK_GUARD)
-		(void)fprintf(stream, "the guard was passed");
-	else if (mark->of.kind == KMEM_MARK_REFUSED)
-		(void)fprintf(stream, "a request was refused: %s", mark->of.name);
-	else if (!is_own)
-		(void)fprintf(stream, "at an even distance");
-	else
-		(void)fprintf(stream, "%s%s", mark->of.name, mark->of.is_cut ? "..." : "");
-	(void)fprintf(stream, "%s\n", mark->of.is_snapshot ? " (snapshot)" : "");
+	DOCUMENT_ROW(document, TEXT(32, "%.1f s", (double)mark->age_ns / 1e9), UNITS_COUNT(mark->of.step),
+	             UNITS_BYTES(mark->of.live_bytes),
+	             mark->of.resident_bytes != 0 ? UNITS_BYTES(mark->of.resident_bytes) : "",
+	             TEXT(32, "#%" PRIu64, mark->of.sequence), name);
 }
 
 /* How many marks are shown, from *first on. */
@@ -74,34 +74,30 @@ shown_marks(const struct report_process *process, size_t *first)
 }
 
 static void
-put_process(const struct report_process *process, bool is_alone, FILE *stream)
+add_process(const struct report_process *process, bool is_alone, struct document *document)
 {
-	size_t count = process->of.mark_count;
+	static const struct document_column columns[] = {
+		{ "time", 10, 0 }, { "step", 10, 0 }, { "live", 10, 0 }, { "resident", 10, 0 },
+		{ "mark", -5, 0 }, { "", -1, 0 },     { .title = NULL },
+	};
 	size_t first;
 	size_t shown = shown_marks(process, &first);
 
 	if (process->steps.count == 0 && shown == 0)
 		return;
-	(void)fprintf(stream, "\nSteps");
-	if (!is_alone)
-		(void)fprintf(stream, " of process %" PRIu32, process->pid);
-	if (process->steps.count != 0) {
-		(void)fprintf(stream, ": ");
-		put_steps(process, stream);
-	}
-	(void)fprintf(stream, "\n");
-	if (shown == 0)
-		return;
-	(void)fprintf(stream, "      time      step      live  resident  mark\n");
-	for (size_t i = first; i < count; i++) {
-		if (is_shown(&process->marks[i]))
-			put_mark(&process->marks[i], stream);
+	document_add(document, DOCUMENT_HEADING, NULL, "Steps%s%s%s",
+	             is_alone ? "" : TEXT(64, " of process %" PRIu32, process->pid), process->steps.count != 0 ? ": " : "",
+	             process->steps.count != 0 ? steps_text(&process->steps, (char[512]){ 0 }) : "");
+	document_table(document, NULL, columns);
+	EACH (mark, process->marks + first, process->of.mark_count - first) {
+		if (is_shown(mark))
+			add_mark(mark, document);
 	}
 }
 
 /* Workers do the same: of those without marks the first process, and the one that took most steps, stand for all. */
 void
-render_text_marks(const struct report *report, bool has_all, FILE *stream)
+render_marks(const struct report *report, bool has_all, struct document *document)
 {
 	const struct report_process *most = &report->processes[0];
 	size_t left_out = 0;
@@ -111,11 +107,11 @@ render_text_marks(const struct report *report, bool has_all, FILE *stream)
 		most = process->steps.count > most->steps.count ? process : most;
 	EACH (process, report->processes, report->process_count) {
 		if (has_all || process == report->processes || process == most || shown_marks(process, &first) != 0)
-			put_process(process, report->process_count == 1, stream);
+			add_process(process, report->process_count == 1, document);
 		else
 			left_out += process->steps.count != 0;
 	}
 	if (left_out != 0)
-		(void)fprintf(stream, "  ... and of %zu more process%s: --all shows them\n", left_out,
-		              left_out == 1 ? "" : "es");
+		document_add(document, DOCUMENT_LINE, NULL, "  ... and of %zu more process%s: --all shows them", left_out,
+		             left_out == 1 ? "" : "es");
 }

@@ -3,26 +3,26 @@
  *
  * A row is the sum of its sites. When they were called from several places, those places are listed with their shares;
  * else the stack of the largest site stands for all.
- *
- * When failing  errors stay in the stream. All texts are cleaned of control characters here.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/items.h"
+#include "base/amount.h"
+#include "base/document.h"
+#include "base/hash.h"
 #include "base/memory.h"
+#include "base/paragraph.h"
 #include "base/order.h"
 #include "base/place.h"
-#include "base/text_clean.h"
 #include "base/units.h"
 #include "base/text_start.h"
 #include "model/frame_rules.h"
 #include "report/render.h"
 #include "report/report.h"
 
-#define PAGE_COLUMNS 100
-#define INDENT 20              // left of the line's own column: paths are long
+#define FRAME_COLUMNS 75       // of a line below a row
 #define STACK_FRAMES 4         // under a line
 #define STACK_FRAMES_NATIVE 32 // the same with --native
 #define CALLERS_SHOWN 3
@@ -73,27 +73,21 @@ is_place(const struct report_frame *frame, const struct report_place *where)
 	       (where->offset == 0 || strcmp(frame->of.module, where->module) == 0);
 }
 
+static char *
+whole_text(const struct report_frame *frame)
+{
+	return place_whole(frame->of.file, frame->of.line, frame->of.function, frame->of.module, frame->offset);
+}
+
 /* `after` follows the frame and is never cut. */
 static void
-put_frame(FILE *stream, const struct report_frame *frame, const char *relation, const char *after)
+add_frame(const struct report_frame *frame, const char *relation, const char *after, struct document *document)
 {
 	const char *again = frame->of.is_repeated ? " (calls itself)" : "";
-	size_t room = PAGE_COLUMNS - 5 - INDENT - strlen(after) - strlen(again);
-	char text[1024];
+	OWNED char *place = whole_text(frame);
+	OWNED char *fitted = text_fitted(place, FRAME_COLUMNS - strlen(after) - strlen(again));
 
-	if (frame->of.kind == MODEL_FRAME_NATIVE && frame->of.file[0] == '\0' && frame->of.function[0] != '\0')
-		(void)snprintf(text, sizeof(text), "%s (%s)", frame->of.function, frame->of.module);
-	else if (frame->of.file[0] == '\0' || place_is_cell(frame->of.file))
-		(void)place_text(frame->of.file, frame->of.line, frame->of.function, frame->of.module, frame->offset, text);
-	else if (frame->of.line != 0)
-		(void)snprintf(text, sizeof(text), "%s:%u %s", place_short(frame->of.file), (unsigned)frame->of.line,
-		               frame->of.function);
-	else
-		(void)snprintf(text, sizeof(text), "%s %s", place_short(frame->of.file), frame->of.function);
-	if (strlen(text) > room)
-		(void)snprintf(text + room - 3, sizeof(text) - room, "...");
-	(void)text_clean(text, strlen(text));
-	(void)fprintf(stream, "%*s%-5s%s%s%s\n", INDENT, "", relation, text, again, after);
+	document_add(document, DOCUMENT_SOURCE, relation, "%s%s%s", fitted, again, after);
 }
 
 /* The column before a frame, outwards of the row's line. */
@@ -106,38 +100,13 @@ relation_of(const struct report_frame *frame, bool is_native)
 }
 
 void
-render_text_source(const struct report_place *where, FILE *stream)
+render_source(const struct report_place *where, struct document *document)
 {
-	const size_t room = PAGE_COLUMNS - 5 - INDENT;
-	char text[256];
-
 	if (where->is_source_changed)
-		(void)fprintf(stream, "%*s     (%s was changed since the program started)\n", INDENT, "",
-		              place_base(where->file));
-	if (where->source[0] == '\0')
-		return;
-	(void)snprintf(text, sizeof(text), "%s", where->source);
-
-	size_t length = strlen(text);
-
-	if (length > room)
-		(void)snprintf(text + room - 3, sizeof(text) - room, "...");
-	(void)text_clean(text, strlen(text));
-	(void)fprintf(stream, "%*s%-5s%s\n", INDENT, "", "line", text);
-}
-
-/* How much of a text fits in one row, up to its last blank there. */
-static size_t
-row_of(const char *text, size_t room)
-{
-	size_t length = strlen(text);
-
-	if (length <= room)
-		return length;
-	length = room;
-	while (length > 0 && text[length] != ' ')
-		length--;
-	return length != 0 ? length : strcspn(text, " "); // one word that is longer
+		document_add(document, DOCUMENT_BELOW, "", "(%s was changed since the program started)",
+		             place_base(where->file));
+	if (where->source[0] != '\0')
+		document_add(document, DOCUMENT_SOURCE, "line", "%s", where->source);
 }
 
 static const char *
@@ -176,24 +145,21 @@ render_holder_words(const struct holders_way *way, uint64_t samples)
 }
 
 void
-render_text_holder(const struct holders_way *way, uint64_t samples, FILE *stream)
+render_holder(const struct holders_way *way, uint64_t samples, struct document *document)
 {
 	OWNED char *text = render_holder_words(way, samples);
 
-	for (const char *at = text; at != NULL && *at != '\0';) {
-		size_t length = row_of(at, PAGE_COLUMNS - 5 - INDENT);
-
-		(void)fprintf(stream, "%*s%-5s%.*s\n", INDENT, "", at == text ? "held" : "", (int)length, at);
-		at += length;
-		at += strspn(at, " ");
-	}
+	if (text != NULL)
+		document_add(document, DOCUMENT_BELOW, "held", "%s", text);
 }
 
 /* --- several callers ------------------------------------------------------------------------------------------- */
 
 struct caller {
+	char *text;
 	struct report_frame frame;
 	uint64_t bytes;
+	UT_hash_handle hh;
 };
 
 /* The user's own frame that called the row's line; where there is none, whoever called it. */
@@ -223,11 +189,12 @@ find_caller(const struct report_site *site, const struct report_place *where, st
 	return is_found;
 }
 
-ORDER_OF(compare_by_place, struct caller,
-	order_numbers(a->frame.of.line, b->frame.of.line) ?: order_texts(a->frame.of.file, b->frame.of.file)
-	?: order_texts(a->frame.of.function, b->frame.of.function) ?: order_texts(a->frame.of.module, b->frame.of.module))
-
-ORDER_OF(compare_by_bytes, struct caller, order_numbers(b->bytes, a->bytes) ?: compare_by_place(a, b))
+static int
+compare_callers(const struct caller *a, const struct caller *b)
+{
+	return order_numbers(b->bytes, a->bytes)
+	           ?: order_numbers(a->frame.of.line, b->frame.of.line) ?: strcmp(a->text, b->text);
+}
 
 /* What the table ranks by; when nothing is held, what was allocated in all. */
 static uint64_t
@@ -238,54 +205,42 @@ figure_of(const struct report *report, const struct report_line *line, const str
 	return line->of.live_bytes != 0 ? site->of.live_bytes : site->of.allocated_bytes;
 }
 
-/* The callers of the line's sites, the largest first; the caller frees them. */
-static struct caller *
-collect_callers(const struct report *report, const struct report_line *line, size_t *count, uint64_t *total)
+/* False, and nothing added, when one caller stands for all. */
+static bool
+add_callers(const struct report *report, const struct report_line *line, struct document *document)
 {
-	struct caller *callers = memory_zeroed(line->of.site_count, sizeof(*callers));
-	size_t found = 0;
+	struct caller *callers = NULL;
+	uint64_t total = 0;
+	unsigned shown = 0;
 
-	*count = 0;
-	*total = 0;
 	for (size_t i = 0; i < line->of.site_count; i++) {
 		struct report_site site = report_site(report, line->of.first_site + i);
 		uint64_t bytes = figure_of(report, line, &site);
+		struct report_frame frame;
+		struct caller *found;
 
-		*total += bytes;
-		if (bytes == 0 || !find_caller(&site, &line->where, &callers[found].frame))
+		total += bytes;
+		if (bytes == 0 || !find_caller(&site, &line->where, &frame))
 			continue;
-		callers[found++].bytes = bytes;
-	}
-	if (found == 0)
-		return callers;
-	SORT(callers, found, compare_by_place);
-	for (size_t i = 0; i < found; i++) {
-		if (i != 0 && compare_by_place(&callers[*count - 1], &callers[i]) == 0)
-			callers[*count - 1].bytes += callers[i].bytes;
-		else
-			callers[(*count)++] = callers[i];
-	}
-	SORT(callers, *count, compare_by_bytes);
-	return callers;
-}
+		OWNED char *place = whole_text(&frame);
 
-/* False, and nothing written, when one caller stands for all. */
-static bool
-put_callers(FILE *stream, const struct report *report, const struct report_line *line)
-{
-	size_t count;
-	uint64_t total;
-	OWNED struct caller *callers = collect_callers(report, line, &count, &total);
-	bool are_several = count > 1 && callers[1].bytes >= total / CALLER_PART;
-
-	for (size_t i = 0; are_several && i < count && i < CALLERS_SHOWN; i++) {
-
-		put_frame(stream, &callers[i].frame, relation_of(&callers[i].frame, false),
-		          TEXT(UNITS_TEXT_BYTES + 2, "  %s",
-		               UNITS_SHARE((uint32_t)((double)callers[i].bytes / (double)total * 1e6))));
+		if (HASH_TEXT_MADE(callers, text, place, found))
+			found->frame = frame;
+		found->bytes += bytes;
 	}
+	HASH_SORT(callers, compare_callers);
+	unsigned count = HASH_COUNT(callers);
+	const struct caller *second = count > 1 ? callers->hh.next : NULL;
+	bool are_several = second != NULL && second->bytes >= total / CALLER_PART;
+
+	for (const struct caller *at = callers; are_several && at != NULL && shown < CALLERS_SHOWN;
+	     at = at->hh.next, shown++)
+		add_frame(&at->frame, relation_of(&at->frame, false),
+		          TEXT(UNITS_TEXT_BYTES + 2, "  %s", UNITS_SHARE((uint32_t)((double)at->bytes / (double)total * 1e6))),
+		          document);
 	if (are_several && count > CALLERS_SHOWN)
-		(void)fprintf(stream, "%*sand %s more\n", INDENT, "", UNITS_COUNT(count - CALLERS_SHOWN));
+		document_add(document, DOCUMENT_BELOW, NULL, "and %s more", UNITS_COUNT(count - CALLERS_SHOWN));
+	HASH_FREE(callers, HASH_TEXT_FREE);
 	return are_several;
 }
 
@@ -307,7 +262,7 @@ has_user_callers(const struct report_site *site, const struct report_place *wher
 /* --- what is alive ---------------------------------------------------------------------------------------------- */
 
 static void
-put_types(const struct report_line *line, FILE *stream)
+add_types(const struct report_line *line, struct document *document)
 {
 	char text[1024] = "";
 	uint64_t told = 0;
@@ -317,31 +272,13 @@ put_types(const struct report_line *line, FILE *stream)
 		         line->types[i].name);
 		told += line->types[i].count;
 	}
-	if (text[0] == '\0')
-		return;
-	(void)text_clean(text, strlen(text));
 	/* Other blocks may be no objects; of these all are. */
-
 	bool has_others = line->of.sample_bytes != 0 && !line->are_types_older &&
 	                  told < line->of.live_count / 5 * TOLD_FIFTHS;
 
-	(void)fprintf(stream, "%*sof   about %s%s%s\n", INDENT, "", text, has_others ? ", and others" : "",
-	              line->are_types_older ? " when last counted" : "");
-}
-
-/* The end of a list of frames: how many had no space here, and how many callers were not recorded. */
-static void
-put_end(FILE *stream, unsigned left_out, uint32_t omitted)
-{
-	if (left_out == 0 && omitted == 0)
-		return;
-	(void)fprintf(stream, "%*s...  ", INDENT, "");
-	if (left_out != 0)
-		(void)fprintf(stream, "%s more%s", UNITS_COUNT(left_out), omitted != 0 ? "; " : "");
-	if (omitted != 0) // a walk ends, too: how many there are is not known
-		(void)fprintf(stream, "at least %s outer frame%s not recorded", UNITS_COUNT(omitted),
-		              omitted == 1 ? " was" : "s were");
-	(void)fputc('\n', stream);
+	if (text[0] != '\0')
+		document_add(document, DOCUMENT_BELOW, "of", "about %s%s%s", text, has_others ? ", and others" : "",
+		             line->are_types_older ? " when last counted" : "");
 }
 
 /* --- which frames are shown -------------------------------------------------------------------------------------- */
@@ -349,56 +286,36 @@ put_end(FILE *stream, unsigned left_out, uint32_t omitted)
 struct stack {
 	const struct report_site *site;
 	const struct report_place *where;
+	struct document *document;
 	bool has_python;
 	bool is_users_only; // the user's own code stands outside of the line: only these callers are shown
-};
-
-/* Rows of a stack, to be written in this order. */
-struct choice {
-	struct {
-		const char *relation; // NULL = a gap
-		struct report_frame frame;
-	} rows[STACK_FRAMES_NATIVE + 1];
-	unsigned row_count;
 	unsigned frame_count;
 	unsigned left_out; // frames for which there was no space
 };
 
 static void
-choose(struct choice *choice, const struct report_frame *frame, const char *relation, unsigned frames_max)
+add_one(struct stack *stack, const struct report_frame *frame, const char *relation, unsigned frames_max)
 {
-	if (choice->frame_count == frames_max) {
-		choice->left_out++;
-		return;
-	}
-	choice->rows[choice->row_count].frame = *frame;
-	choice->rows[choice->row_count++].relation = relation;
-	choice->frame_count++;
+	if (stack->frame_count++ < frames_max)
+		add_frame(frame, relation, "", stack->document);
+	else
+		stack->left_out++;
 }
 
-static void
-choose_gap(struct choice *choice, const struct report_site *site, uint32_t number)
+static struct report_frame
+next_frame(const struct stack *stack, uint32_t number)
 {
-	if (site->of.omitted != 0 && number == site->of.frames_before_gap)
-		choice->rows[choice->row_count++].relation = NULL;
-}
+	const struct model_site *site = &stack->site->of;
 
-static void
-choose_all(const struct report_site *site, struct choice *choice)
-{
-	for (uint32_t i = 0; i < site->of.frame_count; i++) {
-		struct report_frame frame = report_frame(site, i);
-
-		choose_gap(choice, site, i);
-		choose(choice, &frame, relation_of(&frame, true), STACK_FRAMES_NATIVE);
-	}
+	if (site->omitted != 0 && number == site->frames_before_gap)
+		document_add(stack->document, DOCUMENT_BELOW, "...", "%s frame%s left out", UNITS_COUNT(site->omitted),
+		             UNITS_S(site->omitted));
+	return report_frame(stack->site, number);
 }
 
 static bool
-is_shown_of(const struct stack *stack, uint32_t number, struct report_frame *frame)
+is_shown_of(const struct stack *stack, uint32_t number, const struct report_frame *frame)
 {
-	*frame = report_frame(stack->site, number);
-
 	struct report_frame inner = number > 0 ? report_frame(stack->site, number - 1) : *frame;
 
 	return is_shown(frame, &inner, stack->has_python);
@@ -406,14 +323,13 @@ is_shown_of(const struct stack *stack, uint32_t number, struct report_frame *fra
 
 /* What the line called: the frame directly inside. Returns the number of the line's own frame; the count of all: it is not there. */
 static uint32_t
-choose_inside(const struct stack *stack, struct choice *choice)
+add_inside(struct stack *stack)
 {
 	struct report_frame inside = { .identity = NULL };
 
 	for (uint32_t i = 0; i < stack->site->of.frame_count; i++) {
-		struct report_frame frame;
+		struct report_frame frame = next_frame(stack, i);
 
-		choose_gap(choice, stack->site, i);
 		if (!is_shown_of(stack, i, &frame))
 			continue;
 		if (!is_place(&frame, stack->where)) {
@@ -421,7 +337,7 @@ choose_inside(const struct stack *stack, struct choice *choice)
 			continue;
 		}
 		if (inside.identity != NULL)
-			choose(choice, &inside, "via", STACK_FRAMES);
+			add_one(stack, &inside, "via", STACK_FRAMES);
 		return i;
 	}
 	return stack->site->of.frame_count;
@@ -429,32 +345,19 @@ choose_inside(const struct stack *stack, struct choice *choice)
 
 /* Who called it, from the frame of that number outwards. is_of_user: the line is the user's. */
 static void
-choose_callers(const struct stack *stack, uint32_t first, bool is_of_user, struct choice *choice)
+add_outside(struct stack *stack, uint32_t first, bool is_of_user)
 {
 	for (uint32_t i = first; i < stack->site->of.frame_count; i++) {
-		struct report_frame frame;
+		struct report_frame frame = next_frame(stack, i);
 
-		choose_gap(choice, stack->site, i);
 		if (!is_shown_of(stack, i, &frame) || (stack->is_users_only && !frame.of.is_user) || is_thread_start(&frame))
 			continue;
 		/* What dispatches to the user's line is a loop of some library: one frame tells which. */
 		if (is_of_user && !stack->is_users_only && frame.relation[0] == '\0') {
-			choose(choice, &frame, "from", STACK_FRAMES + 1);
+			add_one(stack, &frame, "from", STACK_FRAMES + 1);
 			return;
 		}
-		choose(choice, &frame, relation_of(&frame, false), STACK_FRAMES);
-	}
-}
-
-static void
-put_choice(const struct report_site *site, const struct choice *choice, unsigned first, FILE *stream)
-{
-	for (unsigned i = first; i < choice->row_count; i++) {
-		if (choice->rows[i].relation != NULL)
-			put_frame(stream, &choice->rows[i].frame, choice->rows[i].relation, "");
-		else
-			(void)fprintf(stream, "%*s...  %s frame%s left out\n", INDENT, "", UNITS_COUNT(site->of.omitted),
-			              UNITS_S(site->of.omitted));
+		add_one(stack, &frame, relation_of(&frame, false), STACK_FRAMES);
 	}
 }
 
@@ -462,25 +365,19 @@ put_choice(const struct report_site *site, const struct choice *choice, unsigned
 
 /* Whether native frames are recorded depends on what a stack holds, not on what its line holds. */
 static void
-put_python_only(const struct report_line *line, FILE *stream)
+add_python_only(const struct report_line *line, struct document *document)
 {
-	const struct report_site *site = &line->largest;
+	const struct model_site *site = &line->largest.of;
+	const char *largest = TEXT(128, " (the largest of %s stacks of this line, %s)", UNITS_COUNT(line->of.site_count),
+	                           UNITS_BYTES(amount_greater(site->live_bytes, site->peak_bytes)));
 
-	const char *held = UNITS_BYTES(site->of.live_bytes > site->of.peak_bytes ? site->of.live_bytes
-	                                                                         : site->of.peak_bytes);
-	if (line->of.site_count > 1)
-		(void)fprintf(stream,
-		              "%*s     (the largest of %s stacks of this line; it held %s, too little to record native "
-		              "frames: KMEMSHIM_NATIVE=to-python records them)\n",
-		              INDENT, "", UNITS_COUNT(line->of.site_count), held);
-	else
-		(void)fprintf(stream,
-		              "%*s     (it held too little to record native frames: KMEMSHIM_NATIVE=to-python records them)\n",
-		              INDENT, "");
+	document_add(document, DOCUMENT_BELOW, "",
+	             "it held too little%s to record native frames: KMEMSHIM_NATIVE=to-python records them",
+	             line->of.site_count > 1 ? largest : "");
 }
 
 static void
-put_lost(const struct report *report, const struct report_site *site, FILE *stream)
+add_lost(const struct report *report, const struct report_site *site, struct document *document)
 {
 	static const char *const why[] = {
 		[REPORT_LOST_NO_ROOM] = "no room was left for its stack",
@@ -489,8 +386,8 @@ put_lost(const struct report *report, const struct report_site *site, FILE *stre
 	};
 
 	if (site->lost != REPORT_LOST_NOTHING)
-		(void)fprintf(stream, "%*s(%s%s)\n", INDENT, "", why[site->lost],
-		              site->lost == REPORT_LOST_UNFINISHED && report->is_damaged ? ", or is damaged" : "");
+		document_add(document, DOCUMENT_BELOW, NULL, "(%s%s)", why[site->lost],
+		             site->lost == REPORT_LOST_UNFINISHED && report->is_damaged ? ", or is damaged" : "");
 }
 
 /*
@@ -499,34 +396,42 @@ put_lost(const struct report *report, const struct report_site *site, FILE *stre
  * frames are wanted everything is shown in order.
  */
 void
-render_text_stack(const struct report *report, const struct report_line *line, const struct render_options *options,
-                  FILE *stream)
+render_stack(const struct report *report, const struct report_line *line, const struct render_options *options,
+             struct document *document)
 {
 	const struct report_site *site = &line->largest;
-	const struct stack stack = { site, &line->where, has_python_frame(site), has_user_callers(site, &line->where) };
-	struct choice choice = { .row_count = 0 };
-	struct report_frame frame;
+	struct stack stack = { .site = site,
+		                   .where = &line->where,
+		                   .document = document,
+		                   .has_python = has_python_frame(site),
+		                   .is_users_only = has_user_callers(site, &line->where) };
 	uint32_t number;
-	unsigned put = 0;
 
-	put_types(line, stream);
+	add_types(line, document);
 	if (options->is_native) {
 		if (site->is_python_only)
-			put_python_only(line, stream);
-		choose_all(site, &choice);
+			add_python_only(line, document);
+		for (uint32_t i = 0; i < site->of.frame_count; i++) {
+			struct report_frame frame = next_frame(&stack, i);
+
+			add_one(&stack, &frame, relation_of(&frame, true), STACK_FRAMES_NATIVE);
+		}
 	} else if (!line->where.is_known) {
-		choose_callers(&stack, 0, false, &choice);
-	} else if ((number = choose_inside(&stack, &choice)) < site->of.frame_count) {
-		frame = report_frame(site, number);
-		put_choice(site, &choice, 0, stream);
-		put = choice.row_count;
+		add_outside(&stack, 0, false);
+	} else if ((number = add_inside(&stack)) < site->of.frame_count) {
+		struct report_frame frame = report_frame(site, number);
+
 		/* Nobody but IPython calls a cell. */
 		if ((place_is_cell(frame.of.file) && !stack.is_users_only) ||
-		    (frame.relation[0] == '\0' && put_callers(stream, report, line)))
+		    (frame.relation[0] == '\0' && add_callers(report, line, document)))
 			return;
-		choose_callers(&stack, number + 1, frame.of.is_user, &choice);
+		add_outside(&stack, number + 1, frame.of.is_user);
 	}
-	put_choice(site, &choice, put, stream);
-	put_end(stream, choice.left_out, site->of.frames_before_gap == site->of.frame_count ? site->of.omitted : 0);
-	put_lost(report, site, stream);
+	if (stack.left_out != 0)
+		document_add(document, DOCUMENT_BELOW, "...", "%s more", UNITS_COUNT(stack.left_out));
+	if (site->of.omitted != 0 &&
+	    site->of.frames_before_gap == site->of.frame_count) // a walk ends, too: how many is not known
+		document_add(document, DOCUMENT_BELOW, "...", "at least %s outer frame%s not recorded",
+		             UNITS_COUNT(site->of.omitted), site->of.omitted == 1 ? " was" : "s were");
+	add_lost(report, site, document);
 }

@@ -1,26 +1,23 @@
 /*
  * render_text.c - what stands around the tables: what happened, how much in all, what is missing.
- *
- * When failing  errors stay in the stream. All texts are cleaned of control characters here.
  */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/document.h"
 #include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
-#include "base/text_clean.h"
 #include "base/units.h"
-#include "report/paragraph.h"
 #include "report/render.h"
 #include "report/report.h"
 
 #define PROCESSES_SHOWN 12
 #define INDENTS_MAX 6
-#define MEANING_COLUMN 27 // of the table of the resident set
 #define TRIFLE_AFTER_EXIT (UINT64_C(1) << 20)
 #define AGE_SHOWN_NS UINT64_C(100000000)
 #define UNTOUCHED_SHOWN_BYTES (UINT64_C(1) << 20)
@@ -29,13 +26,11 @@
 #define COPIES_SHOWN_BYTES (UINT64_C(1) << 20)
 
 void
-render_text_verdict(const struct report *report, FILE *stream)
+render_verdict(const struct report *report, struct document *document)
 {
-	paragraph_put(stream, PAGE_COLUMNS, report->verdict.text, 0, 0);
-	if (report->verdict.next[0] != '\0') {
-		(void)fputs("Next: ", stream);
-		paragraph_put(stream, PAGE_COLUMNS, report->verdict.next, 6, 6);
-	}
+	document_add(document, DOCUMENT_PARAGRAPH, NULL, "%s", report->verdict.text);
+	if (report->verdict.next[0] != '\0')
+		document_add(document, DOCUMENT_PARAGRAPH, "Next: ", "%s", report->verdict.next);
 }
 
 static const char *
@@ -46,72 +41,85 @@ count_text(const struct report_domain *domain, uint64_t count, char text[UNITS_T
 	return units_count(is_exact ? count : units_rounded(count, 3), text);
 }
 
-static void
-put_domains(const struct report *report, const char *heading, bool is_device, bool is_address_space, FILE *stream)
+static const char *
+remarks_of(const struct report_domain *domain, char text[256])
 {
-	bool is_first = true;
+	uint64_t error_bytes = domain->estimate.error_bytes;
+	bool has_rest = domain->estimate.is_rest_of_arenas;
 
+	text[0] = '\0';
+	if (error_bytes > domain->of.live_bytes)
+		memory_text_add(text, 256, ", live: at most %s, estimated", UNITS_BYTES(domain->of.live_bytes + error_bytes));
+	else if (error_bytes != 0)
+		memory_text_add(text, 256, ", ±%s, estimated", UNITS_BYTES(error_bytes));
+	if (has_rest)
+		memory_text_add(text, 256, ", without python/object");
+	if (domain->of.returned_bytes != 0)
+		memory_text_add(text, 256, ", %s returned by madvise", UNITS_BYTES(domain->of.returned_bytes));
+	if (!has_rest && render_tells_untouched(domain->of.untouched_bytes, domain->of.live_bytes))
+		memory_text_add(text, 256, ", %s of it not in memory", UNITS_BYTES(domain->of.untouched_bytes));
+	if (domain->of.inherited_bytes != 0)
+		memory_text_add(text, 256, ", +%s inherited", UNITS_BYTES(domain->of.inherited_bytes));
+	return text[0] != '\0' ? text + strlen(", ") : text;
+}
+
+/* "700 MiB tensors, 1.2 MiB libfast.so": what a device holds. */
+static const char *
+parts_text(const struct device_parts *parts, char text[512])
+{
+	text[0] = '\0';
+	EACH (part, parts->parts, parts->part_count)
+		memory_text_add(text, 512, "%s%s %s", text[0] != '\0' ? ", " : "", UNITS_BYTES(part->live_bytes), part->name);
+	return text;
+}
+
+enum kind { MEMORY, DEVICES, ADDRESS_SPACE };
+
+static void
+add_domains(const struct report *report, enum kind kind, struct document *document)
+{
+#define COLUMNS(of)                                                                                         \
+	{                                                                                                       \
+		{ (of), -16, 0 }, { "peak", 9, 0 }, { "live", 11, 0 }, { "allocated", 12, 0 }, { "blocks", 12, 0 }, \
+			{ "calls", 13, 0 }, { "", -1, 0 },                                                              \
+	}
+	static const struct document_column columns[][8] = { COLUMNS("Memory"), COLUMNS("Devices"),
+		                                                 COLUMNS("Address space") };
+
+	document_table(document, NULL, columns[kind]);
 	EACH (domain, report->domains, report->domain_count) {
-		if (domain->is_device != is_device || domain->is_address_space != is_address_space ||
+		if (kind != (domain->is_address_space ? ADDRESS_SPACE
+		             : domain->is_device      ? DEVICES
+		                                      : MEMORY) ||
 		    !report_has_domain(report, domain->of.name))
 			continue;
-		if (is_first)
-			(void)fprintf(stream, "%-16s%9s%11s%12s%12s%13s\n", heading, "peak", "live", "allocated", "blocks",
-			              "calls");
-		is_first = false;
-		(void)fprintf(stream, "  %-14s%9s%11s%12s %11s %12s", domain->of.name, UNITS_BYTES(domain->of.peak_bytes),
-		              UNITS_BYTES(domain->of.live_bytes), UNITS_BYTES(domain->of.allocated_bytes),
-		              count_text(domain, domain->of.live_count, UNITS_ROOM),
-		              count_text(domain, domain->of.allocated_count, UNITS_ROOM));
-		if (domain->estimate.error_bytes > domain->of.live_bytes)
-			(void)fprintf(stream, "  live: at most %s, estimated",
-			              UNITS_BYTES(domain->of.live_bytes + domain->estimate.error_bytes));
-		else if (domain->estimate.error_bytes != 0)
-			(void)fprintf(stream, "  ±%s, estimated", UNITS_BYTES(domain->estimate.error_bytes));
-		if (domain->estimate.is_rest_of_arenas)
-			(void)fprintf(stream, "%s without python/object", domain->estimate.error_bytes != 0 ? "," : " ");
-		if (domain->of.returned_bytes != 0)
-			(void)fprintf(stream, "  %s returned by madvise", UNITS_BYTES(domain->of.returned_bytes));
-		if (!domain->estimate.is_rest_of_arenas &&
-		    render_tells_untouched(domain->of.untouched_bytes, domain->of.live_bytes))
-			(void)fprintf(stream, "  %s of it not in memory", UNITS_BYTES(domain->of.untouched_bytes));
-		if (domain->of.inherited_bytes != 0)
-			(void)fprintf(stream, "  +%s inherited", UNITS_BYTES(domain->of.inherited_bytes));
-		(void)fputc('\n', stream);
-		for (size_t j = 0; j < domain->parts.part_count; j++)
-			(void)fprintf(stream, "%s%s %s%s", j == 0 ? "    live: " : ", ",
-			              UNITS_BYTES(domain->parts.parts[j].live_bytes), domain->parts.parts[j].name,
-			              j + 1 == domain->parts.part_count ? "\n" : "");
+		DOCUMENT_ROW(document, TEXT(PLACE_TEXT_BYTES, "  %s", domain->of.name), UNITS_BYTES(domain->of.peak_bytes),
+		             UNITS_BYTES(domain->of.live_bytes), UNITS_BYTES(domain->of.allocated_bytes),
+		             count_text(domain, domain->of.live_count, UNITS_ROOM),
+		             count_text(domain, domain->of.allocated_count, UNITS_ROOM), remarks_of(domain, (char[256]){ 0 }));
+		if (domain->parts.part_count != 0)
+			document_add(document, DOCUMENT_LINE, NULL, "    live: %s", parts_text(&domain->parts, (char[512]){ 0 }));
 	}
 }
 
-/* What the recorder itself holds, by part as far as that is known; ends the line. */
-static void
-put_own(const uint64_t own_bytes[KMEM_OWN_PARTS], FILE *stream)
+/* A part of the resident set: what it is. Of the recorder its own parts; where events were lost for lack of room, their blocks are elsewhere. */
+static const char *
+meaning_of(const struct report_process *process, unsigned part, char text[512])
 {
 	const char *before = ": ";
-	char *text = TEXT(512, "%s", report_resident_meaning(KMEM_RESIDENT_OWN));
 
-	for (unsigned n = 1; n <= KMEM_OWN_PARTS; n++) {
-		unsigned part = n % KMEM_OWN_PARTS; // the library comes last
+	memory_text_in(text, 512, "%s", report_resident_meaning(part));
+	for (unsigned n = 1; n <= KMEM_OWN_PARTS && part == KMEM_RESIDENT_OWN; n++) {
+		unsigned own = n % KMEM_OWN_PARTS; // the library comes last
 
-		if (report_own_name(part) == NULL || own_bytes[part] == 0)
+		if (report_own_name(own) == NULL || process->of.own_bytes[own] == 0)
 			continue;
-		memory_text_add(text, 512, "%s%s %s", before, report_own_name(part), UNITS_BYTES(own_bytes[part]));
+		memory_text_add(text, 512, "%s%s %s", before, report_own_name(own), UNITS_BYTES(process->of.own_bytes[own]));
 		before = ", ";
 	}
-	paragraph_put(stream, PAGE_COLUMNS, text, MEANING_COLUMN, MEANING_COLUMN);
-}
-
-/* What is mapped by others. Where events were lost for lack of room, their mappings are among it. */
-static void
-put_others(const struct report_process *process, FILE *stream)
-{
-	paragraph_put(
-		stream, PAGE_COLUMNS,
-		TEXT(256, "%s%s", report_resident_meaning(KMEM_RESIDENT_OTHER),
-	         process->of.losses[KMEM_LOST_EVENTS] != 0 ? ", or blocks that were not recorded (see Losses)" : ""),
-		MEANING_COLUMN, MEANING_COLUMN);
+	if (part == KMEM_RESIDENT_OTHER && process->of.losses[KMEM_LOST_EVENTS] != 0)
+		memory_text_add(text, 512, ", or blocks that were not recorded (see Losses)");
+	return text;
 }
 
 /* So different that one of the two must be of another time. */
@@ -138,55 +146,50 @@ most_resident(const struct report *report)
 }
 
 /* Which process the table is about, and which moment. */
-static void
-put_resident_heading(const struct report_process *most, bool is_alone, FILE *stream)
+static const char *
+resident_caption(const struct report_process *most, bool is_alone, char text[256])
 {
 	bool is_old = most->resident_age_ns >= AGE_SHOWN_NS;
+	const char *seen = UNITS_BYTES(most->resident_bytes);
 
-	(void)fputs("Resident set", stream);
+	memory_text_in(text, 256, "Resident set");
 	if (!is_alone)
-		(void)fprintf(stream, " of process %" PRIu32 " alone", most->pid);
-	if (!is_old)
-		(void)fputs(most->is_end_known ? " at exit" : " at the last sample", stream);
+		memory_text_add(text, 256, " of process %" PRIu32 " alone", most->pid);
+	if (is_old)
+		memory_text_add(text, 256, ", sampled %.1f s before ", (double)most->resident_age_ns / 1e9);
 	else
-		(void)fprintf(stream, ", sampled %.1f s before %s", (double)most->resident_age_ns / 1e9,
-		              most->is_end_known ? "exit" : "it was last seen, with ");
-	if (is_old && !most->is_end_known)
-		(void)fputs(UNITS_BYTES(most->resident_bytes), stream);
-	else if (is_old && differs(most->resident_bytes, most->resident_sampled_bytes))
-		(void)fprintf(stream, "; it was last seen with %s", UNITS_BYTES(most->resident_bytes));
-	(void)fputc('\n', stream);
+		memory_text_add(text, 256, " at ");
+	memory_text_add(text, 256, most->is_end_known ? "exit" : is_old ? "it was last seen, with " : "the last sample");
+	if (is_old && (!most->is_end_known || differs(most->resident_bytes, most->resident_sampled_bytes)))
+		memory_text_add(text, 256, "%s%s", most->is_end_known ? "; it was last seen with " : "", seen);
+	return text;
 }
 
 /* The rows add up. */
 static void
-put_resident(const struct report *report, FILE *stream)
+add_resident(const struct report *report, struct document *document)
 {
+	static const struct document_column columns[] = {
+		{ "", -16, 0 }, { "", 9, 0 }, { "", -1, DOCUMENT_WRAPPED }, { .title = NULL }
+	};
 	const struct report_process *most = most_resident(report);
 
 	if (most == NULL)
 		return;
-	put_resident_heading(most, report->process_count == 1, stream);
+	document_table(document, resident_caption(most, report->process_count == 1, (char[256]){ 0 }), columns);
 	for (unsigned n = 1; n <= KMEM_RESIDENT_PARTS; n++) {
 		unsigned part = n % KMEM_RESIDENT_PARTS; // what is not attributed comes last
 
-		if (report_resident_name(part) == NULL || (most->resident_parts[part] == 0 && part != KMEM_RESIDENT_OTHER))
-			continue;
-		(void)fprintf(stream, "  %-14s%9s%s", report_resident_name(part), UNITS_BYTES(most->resident_parts[part]),
-		              report_resident_meaning(part)[0] != '\0' ? "  " : "");
-		if (part == KMEM_RESIDENT_OWN)
-			put_own(most->of.own_bytes, stream);
-		else if (part == KMEM_RESIDENT_OTHER)
-			put_others(most, stream);
-		else
-			(void)fprintf(stream, "%s\n", report_resident_meaning(part));
+		if (report_resident_name(part) != NULL && (most->resident_parts[part] != 0 || part == KMEM_RESIDENT_OTHER))
+			DOCUMENT_ROW(document, TEXT(64, "  %s", report_resident_name(part)),
+			             UNITS_BYTES(most->resident_parts[part]), meaning_of(most, part, (char[512]){ 0 }));
 	}
-	(void)fprintf(stream, "  %-14s%9s\n", "total", UNITS_BYTES(most->resident_sampled_bytes));
+	DOCUMENT_ROW(document, "  total", UNITS_BYTES(most->resident_sampled_bytes), "");
 }
 
 /* Of several processes the figures above are sums: how much of that was there at the same time? */
 static void
-put_together(const struct report *report, FILE *stream)
+add_together(const struct report *report, struct document *document)
 {
 	char text[1024] = "";
 	bool is_first = true;
@@ -209,25 +212,23 @@ put_together(const struct report *report, FILE *stream)
 		         UNITS_COUNT(report->unknown_end_count));
 	else if (is_first && report->domain == NULL)
 		TEXT_ADD(text, " that ran at the same time");
-	(void)fputs("  ", stream);
-	paragraph_put(stream, PAGE_COLUMNS, text, 4, 2);
+	document_add(document, DOCUMENT_PARAGRAPH, NULL, "  %s", text);
 }
 
 static void
-put_process(const struct report_process *process, size_t depth, FILE *stream)
+add_process(const struct report_process *process, size_t depth, struct document *document)
 {
-	depth = depth < INDENTS_MAX ? depth : INDENTS_MAX;
-	const char *name = text_cleaned(TEXT(64, "%*s%.*s", (int)(2 * depth), "", (int)(27 - 2 * depth), process->of.name));
+	int indent = 2 * (int)(depth < INDENTS_MAX ? depth : INDENTS_MAX);
+	bool is_heir = process->of.inherited_bytes >= COPIES_SHOWN_BYTES;
+	const char *copied = process->of.copied_bytes >= COPIES_SHOWN_BYTES
+	                         ? TEXT(UNITS_TEXT_BYTES, ">= %.20s", UNITS_BYTES(process->of.copied_bytes))
+	                     : !process->is_copied_known ? "not known"
+	                                                 : "none seen";
 
-	(void)fprintf(stream, "  %-28s%8" PRIu32 "  %-14s%11s%11s", name, process->pid, process->state,
-	              UNITS_BYTES(process->peak_bytes), UNITS_BYTES(process->of.live_bytes));
-	if (process->of.inherited_bytes >= COPIES_SHOWN_BYTES)
-		(void)fprintf(stream, "%11s%13s", UNITS_BYTES(process->of.inherited_bytes),
-		              process->of.copied_bytes >= COPIES_SHOWN_BYTES
-		                  ? TEXT(UNITS_TEXT_BYTES, ">= %.20s", UNITS_BYTES(process->of.copied_bytes))
-		              : !process->is_copied_known ? "not known"
-		                                          : "none seen");
-	(void)fputc('\n', stream);
+	DOCUMENT_ROW(document, TEXT(64, "  %*s%.*s", indent, "", 27 - indent, process->of.name),
+	             TEXT(16, "%" PRIu32, process->pid), process->state, UNITS_BYTES(process->peak_bytes),
+	             UNITS_BYTES(process->of.live_bytes), is_heir ? UNITS_BYTES(process->of.inherited_bytes) : "",
+	             is_heir ? copied : "");
 }
 
 /* What it held at most, or copied. */
@@ -259,74 +260,69 @@ choose_processes(const struct report *report)
 
 /* Children below their parents, as far as these are shown. A parent began before its children: no rings. */
 static void
-put_children(const struct report *report, const bool *is_shown, int parent, size_t depth, FILE *stream)
+add_children(const struct report *report, const bool *is_shown, int parent, size_t depth, struct document *document)
 {
 	for (size_t i = 0; i < report->process_count; i++) {
 		if (report->processes[i].of.parent != parent)
 			continue;
 		if (is_shown[i])
-			put_process(&report->processes[i], depth, stream);
-		put_children(report, is_shown, (int)i, depth + is_shown[i], stream);
+			add_process(&report->processes[i], depth, document);
+		add_children(report, is_shown, (int)i, depth + is_shown[i], document);
 	}
 }
 
 static void
-put_processes(const struct report *report, FILE *stream)
+add_processes(const struct report *report, struct document *document)
 {
+	static const struct document_column columns[] = {
+		{ "Processes", -30, 0 }, { "pid", 8, 0 },        { "state", -14, 0 }, { "peak", 11, 0 },
+		{ "live", 11, 0 },       { "inherited", 11, 0 }, { "copied", 13, 0 }, { .title = NULL },
+	};
+
 	if (report->process_count < 2)
 		return;
 	OWNED bool *is_shown = choose_processes(report);
-	bool has_heirs = ANY(process, report->processes, report->process_count,
-	                     is_shown[process - report->processes] && process->of.inherited_bytes >= COPIES_SHOWN_BYTES);
 
-	(void)fprintf(stream, "%-30s%8s  %-14s%11s%11s%s\n", "Processes", "pid", "state", "peak", "live",
-	              has_heirs ? "  inherited       copied" : "");
-
-	put_children(report, is_shown, -1, 0, stream);
+	document_table(document, NULL, columns);
+	add_children(report, is_shown, -1, 0, document);
 	if (report->process_count > PROCESSES_SHOWN)
-		(void)fprintf(stream, "  ... %s more, none larger\n", UNITS_COUNT(report->process_count - PROCESSES_SHOWN));
+		document_add(document, DOCUMENT_LINE, NULL, "  ... %s more, none larger",
+		             UNITS_COUNT(report->process_count - PROCESSES_SHOWN));
 }
 
 void
-render_text_totals(const struct report *report, FILE *stream)
+render_totals(const struct report *report, struct document *document)
 {
-	put_domains(report, "Memory", false, false, stream);
-	put_domains(report, "Devices", true, false, stream);
-	put_together(report, stream);
-	put_domains(report, "Address space", false, true, stream);
+	add_domains(report, MEMORY, document);
+	add_domains(report, DEVICES, document);
+	add_together(report, document);
+	add_domains(report, ADDRESS_SPACE, document);
 	if (report->domain != NULL) // what follows is of all domains
 		return;
-	put_processes(report, stream);
-	put_resident(report, stream);
+	add_processes(report, document);
+	add_resident(report, document);
 }
 
 /* "cuda:0 then: 3.0 MiB free of 64.0 MiB; held: 48.0 MiB tensors, ..." */
 static void
-put_composition(const struct report_request *request, FILE *stream)
+add_composition(const struct report_request *request, struct document *document)
 {
-	const char *device = request->device != NULL ? request->device : "the host";
-	char text[512] = "";
+	char text[1024] = "";
 
 	if (request->of.total_bytes != 0)
-		TEXT_ADD(text, "%s free of %s", UNITS_BYTES(request->of.free_bytes), UNITS_BYTES(request->of.total_bytes));
-	for (size_t i = 0; i < request->parts.part_count; i++)
-		TEXT_ADD(text, "%s%s %s",
-		         text[0] == '\0' ? ""
-		         : i == 0        ? "; "
-		                         : ", ",
-		         UNITS_BYTES(request->parts.parts[i].live_bytes), request->parts.parts[i].name);
+		TEXT_ADD(text, ", %s free of %s", UNITS_BYTES(request->of.free_bytes), UNITS_BYTES(request->of.total_bytes));
+	if (request->parts.part_count != 0)
+		TEXT_ADD(text, "%s%s", text[0] != '\0' ? "; " : ", ", parts_text(&request->parts, (char[512]){ 0 }));
 	if (request->of.pool_kept_bytes != 0)
-		TEXT_ADD(text, "%s%s kept by the driver's pools (cudaMallocAsync)", text[0] != '\0' ? ", " : "",
-		         UNITS_BYTES(request->of.pool_kept_bytes));
+		TEXT_ADD(text, ", %s kept by the driver's pools (cudaMallocAsync)", UNITS_BYTES(request->of.pool_kept_bytes));
 	if (request->untracked_bytes != 0)
-		TEXT_ADD(text, "%s%s not tracked (contexts, kernels, other processes)", text[0] != '\0' ? ", " : "",
-		         UNITS_BYTES(request->untracked_bytes));
+		TEXT_ADD(text, ", %s not tracked (contexts, kernels, other processes)", UNITS_BYTES(request->untracked_bytes));
 	if (text[0] == '\0')
 		return;
 	if (request->pinned_bytes != 0)
 		TEXT_ADD(text, "; %s pinned on the host", UNITS_BYTES(request->pinned_bytes));
-	(void)fprintf(stream, "%11s%s then: ", "", device);
-	paragraph_put(stream, PAGE_COLUMNS, text, 13, 11 + strlen(device) + 7);
+	document_add(document, DOCUMENT_PARAGRAPH, NULL, "%11s%s then: %s", "",
+	             request->device != NULL ? request->device : "the host", text + strlen(", "));
 }
 
 /* Tries of one allocator are one row. */
@@ -339,103 +335,104 @@ is_again(const struct report_request *request, const struct report_request *earl
 }
 
 static void
-put_requests(const struct report *report, FILE *stream)
+add_requests(const struct report *report, struct document *document)
 {
+	static const struct document_column columns[] = {
+		{ "", 9, 0 }, { "", -9, 0 }, { "", -10, 0 }, { "", -1, 0 }, { .title = NULL }
+	};
 	const struct report_request *told = NULL; // the last one that nobody went on from
 	uint64_t count = SUM_OF(process, report->processes, report->process_count, process->of.failed_count);
 	uint64_t times = 1;
-	int width = 9; // of the names of domains
 	bool is_any = false;
 
-	for (size_t i = 0; i < report->request_count; i++) {
-		if (!report_has_domain(report, report->requests[i].domain))
-			continue;
-		is_any = true;
-		if (!report->requests[i].is_recovered && report->requests[i].is_composed)
-			told = &report->requests[i];
-		if ((int)strlen(report->requests[i].domain) > width)
-			width = (int)strlen(report->requests[i].domain);
+	EACH (request, report->requests, report->request_count) {
+		bool has_domain = report_has_domain(report, request->domain);
+
+		is_any = is_any || has_domain;
+		told = has_domain && !request->is_recovered && request->is_composed ? request : told;
 	}
 	if (!is_any && (count == 0 || report->domain != NULL))
 		return;
-	if (count > report->request_count)
-		(void)fprintf(stream, "Refused requests: %sthe last %zu of %s\n", report->domain != NULL ? "of " : "",
-		              report->request_count, UNITS_COUNT(count));
-	else
-		(void)fputs("Refused requests\n", stream);
-	for (size_t i = 0; i < report->request_count; i++) {
-		const struct report_request *request = &report->requests[i];
+	const char *of = TEXT(128, ": %sthe last %zu of %s", report->domain != NULL ? "of " : "", report->request_count,
+	                      UNITS_COUNT(count));
+
+	document_table(document, TEXT(160, "Refused requests%s", count > report->request_count ? of : ""), columns);
+	EACH (request, report->requests, report->request_count) {
+		bool is_last = request + 1 == report->requests + report->request_count;
 
 		if (!report_has_domain(report, request->domain))
 			continue;
-		if (request != told && i + 1 < report->request_count && is_again(request + 1, request)) {
+		if (request != told && !is_last && is_again(request + 1, request)) {
 			times++;
 			continue;
 		}
-		(void)fprintf(stream, "%9s  %-*s %-10s at %s", UNITS_BYTES(request->of.bytes), width, request->domain,
-		              request->state, report_place_text(&request->where, PLACE_ROOM));
-		if (times > 1)
-			(void)fprintf(stream, ", %s times", UNITS_COUNT(times));
+		DOCUMENT_ROW(document, UNITS_BYTES(request->of.bytes), request->domain, request->state,
+		             TEXT(PLACE_TEXT_BYTES + 64, "at %s%s", report_place_text(&request->where, PLACE_ROOM),
+		                  times > 1 ? TEXT(64, ", %s times", UNITS_COUNT(times)) : ""));
 		times = 1;
-		(void)fputc('\n', stream);
 		if (request == told)
-			put_composition(request, stream);
+			add_composition(request, document);
 	}
 }
+
+#define PEAK_ERROR \
+	"peaks may be off by up to %s, because threads add up small events first: KMEMSHIM_EXACT_PEAK=1 is exact"
 
 static void
-put_losses(const struct report *report, bool is_serious, FILE *stream)
+add_losses(const struct report *report, bool is_serious, const char *caption, struct document *document)
 {
-	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
-		if (report_loss_meaning(i, 1) == NULL || report->losses[i] == 0 || report_loss_is_serious(i) != is_serious)
-			continue;
-		(void)fprintf(stream, "%13s  ",
-		              i == KMEM_LOST_EVENT_BYTES ? UNITS_BYTES(report->losses[i]) : UNITS_COUNT(report->losses[i]));
-		paragraph_put(stream, PAGE_COLUMNS, report_loss_meaning(i, report->losses[i]), 15, 15);
-	}
-}
+	static const struct document_column columns[] = { { "", 13, 0 }, { "", -1, DOCUMENT_WRAPPED }, { .title = NULL } };
 
-static bool
-has_notes(const struct report *report)
-{
-	return ANY(process, report->processes, report->process_count, process->of.note_count != 0) ||
-	       ANY(domain, report->domains, report->domain_count,
-	           domain->of.is_at_refusal && report_has_domain(report, domain->of.name)) ||
-	       report->verify_checked != 0 || report->peak_error_bytes != 0 || report->is_finalizing ||
-	       report->is_at_exit || report->damage_count != 0 || report_has_losses(report, false);
+	document_table(document, caption, columns);
+	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
+		if (report_loss_meaning(i, 1) != NULL && report->losses[i] != 0 && report_loss_is_serious(i) == is_serious)
+			DOCUMENT_ROW(document,
+			             i == KMEM_LOST_EVENT_BYTES ? UNITS_BYTES(report->losses[i]) : UNITS_COUNT(report->losses[i]),
+			             report_loss_meaning(i, report->losses[i]));
+	}
 }
 
 void
-render_text_losses(const struct report *report, FILE *stream)
+render_losses(const struct report *report, struct document *document)
 {
-	if (!report_has_losses(report, true))
-		return;
-	(void)fputs("Losses: figures above are incomplete\n", stream);
-	put_losses(report, true, stream);
+	add_losses(report, true, "Losses: figures above are incomplete", document);
 }
 
-static void
-put_peak_error(const struct report *report, const char *peaks, FILE *stream)
+void
+render_peak_error(const struct report *report, struct document *document)
 {
 	if (report->peak_error_bytes != 0)
-		(void)fprintf(
-			stream,
-			"%s may be off by up to %s, because threads add up small events first: KMEMSHIM_EXACT_PEAK=1 is exact\n",
-			peaks, UNITS_BYTES(report->peak_error_bytes));
+		document_add(document, DOCUMENT_LINE, NULL, PEAK_ERROR, UNITS_BYTES(report->peak_error_bytes));
 }
 
-void
-render_text_peak_error(const struct report *report, FILE *stream)
+const char *
+render_summed(const struct report *report, char text[64])
 {
-	put_peak_error(report, "Peaks", stream);
+	return report->process_count > 1
+	           ? memory_text_in(text, 64, ", summed over %s processes", UNITS_COUNT(report->process_count))
+	           : "";
+}
+
+const char *
+render_what(const struct report *report)
+{
+	return report->domain != NULL ? report->domain : "the host's memory";
 }
 
 void
-render_peaks_apart(const struct report *report, uint64_t peak_bytes, FILE *stream)
+render_left_devices(bool has_devices, struct document *document)
+{
+	if (has_devices)
+		document_add(document, DOCUMENT_LINE, NULL, "Memory of devices is not in these figures: give --domain cuda");
+}
+
+void
+render_peaks_apart(const struct report *report, uint64_t peak_bytes, struct document *document)
 {
 	if (report_peaks_are_apart(report, peak_bytes))
-		(void)fprintf(stream, "(kinds of memory had their peaks at different moments: the most at once was about %s)\n",
-		              UNITS_BYTES(report->processes[0].peak_bytes));
+		document_add(document, DOCUMENT_LINE, NULL,
+		             "(kinds of memory had their peaks at different moments: the most at once was about %s)",
+		             UNITS_BYTES(report->processes[0].peak_bytes));
 }
 
 bool
@@ -445,78 +442,81 @@ render_tells_untouched(uint64_t untouched_bytes, uint64_t shown_bytes)
 }
 
 void
-render_untouched(uint64_t untouched_bytes, uint64_t shown_bytes, FILE *stream)
+render_untouched(uint64_t untouched_bytes, uint64_t shown_bytes, struct document *document)
 {
 	if (render_tells_untouched(untouched_bytes, shown_bytes))
-		(void)fprintf(stream, "%s was asked for and not touched: it is not in these figures\n",
-		              UNITS_BYTES(untouched_bytes));
+		document_add(document, DOCUMENT_LINE, NULL, "%s was asked for and not touched: it is not in these figures",
+		             UNITS_BYTES(untouched_bytes));
 }
 
 /* Which recording this page is of, and of when. */
 static void
-put_capture(const struct report *report, FILE *stream)
+add_capture(const struct report *report, struct document *document)
 {
 	const struct report_process *first = &report->processes[0];
 	time_t seconds = (time_t)(first->start_realtime_ns / 1000000000);
-	OWNED char *path = text_cleaned(memory_text(first->of.path));
 	char when[32] = "";
 	struct tm parts;
 
 	if (localtime_r(&seconds, &parts) != NULL)
 		(void)strftime(when, sizeof(when), ", recorded %Y-%m-%d %H:%M", &parts);
-	(void)fprintf(stream, "Capture: %s", path);
-	if (report->process_count > 1)
-		(void)fprintf(stream, " and %s more", UNITS_COUNT(report->process_count - 1));
-	(void)fprintf(stream, "%s\n", when);
+	document_add(document, DOCUMENT_LINE, NULL, "Capture: %s%s%s", first->of.path,
+	             report->process_count > 1 ? TEXT(64, " and %s more", UNITS_COUNT(report->process_count - 1)) : "",
+	             when);
 }
 
-static void
-put_notes(const struct report *report, FILE *stream)
+__attribute__((format(printf, 2, 3))) static void
+add_note(struct document *document, const char *format, ...)
 {
-	(void)fputs("Notes\n", stream);
-	put_losses(report, false, stream);
+	va_list values;
+
+	va_start(values, format);
+	OWNED char *text = memory_vprinted(format, values);
+	va_end(values);
+	DOCUMENT_ROW(document, "", text);
+}
+
+/* What a reader may want to know, and misses nothing without. */
+static void
+add_notes(const struct report *report, struct document *document)
+{
+	const char *later = TEXT(64, "; %s was allocated later", UNITS_BYTES(report->after_exit_bytes));
+
+	add_losses(report, false, "Notes", document);
 	if (report->verify_checked != 0)
-		(void)fprintf(stream, "  %s %s verified, %s differed\n", UNITS_COUNT(report->verify_checked),
-		              report->verify_checked == 1 ? "stack was" : "stacks were",
-		              UNITS_COUNT(report->verify_mismatched));
-	put_peak_error(report, "  peaks", stream);
+		add_note(document, "%s %s verified, %s differed", UNITS_COUNT(report->verify_checked),
+		         report->verify_checked == 1 ? "stack was" : "stacks were", UNITS_COUNT(report->verify_mismatched));
+	if (report->peak_error_bytes != 0)
+		add_note(document, PEAK_ERROR, UNITS_BYTES(report->peak_error_bytes));
 	if (report->is_finalizing)
-		(void)fputs("  live figures are from the moment when Python began to shut down\n", stream);
+		add_note(document, "live figures are from the moment when Python began to shut down");
 	if (report->is_at_exit)
-		(void)fputs(
-			"  live figures are from the moment when the program began to exit, before handlers and destructors",
-			stream);
-	if (report->is_at_exit)
-		(void)fprintf(stream, report->after_exit_bytes >= TRIFLE_AFTER_EXIT ? "; %s was\n  allocated later\n" : "\n",
-		              UNITS_BYTES(report->after_exit_bytes));
-	for (size_t i = 0; i < report->domain_count; i++) {
-		if (report->domains[i].of.is_at_refusal && report_has_domain(report, report->domains[i].of.name))
-			(void)fprintf(
-				stream, "  live figures of %s are from the moment when it refused the request that ended the program\n",
-				report->domains[i].of.name);
+		add_note(document,
+		         "live figures are from the moment when the program began to exit, before handlers and destructors%s",
+		         report->after_exit_bytes >= TRIFLE_AFTER_EXIT ? later : "");
+	EACH (domain, report->domains, report->domain_count) {
+		if (domain->of.is_at_refusal && report_has_domain(report, domain->of.name))
+			add_note(document,
+			         "live figures of %s are from the moment when it refused the request that ended the program",
+			         domain->of.name);
 	}
-	for (size_t i = 0; i < report->damage_count; i++) {
-		(void)fputs("  ", stream);
-		paragraph_put(stream, PAGE_COLUMNS, report->damages[i], 4, 2);
-	}
-	for (size_t i = 0; i < report->process_count; i++) {
-		for (size_t j = 0; j < report->processes[i].of.note_count; j++) {
-			(void)fprintf(stream, "  %" PRIu32 ": ", report->processes[i].pid);
-			paragraph_put(stream, PAGE_COLUMNS, report->processes[i].of.notes[j], 4, 10);
-		}
+	EACH (damage, report->damages, report->damage_count)
+		add_note(document, "%s", *damage);
+	EACH (process, report->processes, report->process_count) {
+		EACH (note, process->of.notes, process->of.note_count)
+			add_note(document, "%" PRIu32 ": %s", process->pid, *note);
 	}
 }
 
 void
-render_text_remarks(const struct report *report, FILE *stream)
+render_remarks(const struct report *report, struct document *document)
 {
-	put_requests(report, stream);
-	if (report_has_losses(report, true))
-		render_text_losses(report, stream);
-	else
-		(void)fputs(report->is_damaged ? "Losses: the damaged parts (see Notes)\n" : "Losses: none\n", stream);
-	if (has_notes(report))
-		put_notes(report, stream);
+	add_requests(report, document);
+	render_losses(report, document);
+	if (!report_has_losses(report, true))
+		document_add(document, DOCUMENT_LINE, NULL, "Losses: %s",
+		             report->is_damaged ? "the damaged parts (see Notes)" : "none");
+	add_notes(report, document);
 	if (report->process_count != 0)
-		put_capture(report, stream);
+		add_capture(report, document);
 }

@@ -5,8 +5,6 @@
  * because the frames around them hold the same, and what frame_rules_is_machinery() names. With has_all nothing is left out. Nodes below
  * one caller that would read the same are one row. Small ones are summed up. By function, file, module or package neighbouring frames of
  * one group are one node; by thread the threads stand outermost.
- *
- * When failing  errors stay in the stream. All texts are cleaned of control characters by place_text().
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +12,19 @@
 
 #include "analysis/rank.h"
 #include "base/amount.h"
+#include "base/document.h"
 #include "base/hash.h"
 #include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
+#include "base/text_pool.h"
 #include "base/units.h"
 #include "model/frame_rules.h"
 #include "report/grouping.h"
 #include "report/render.h"
 #include "report/report.h"
-#include "verdict/findings.h"
+#include "verdict/words.h"
 
 #define SHOWN_PART 100 // of all: a node with less is summed up
 #define SAME_PART 50   // a child that lacks less than this of its parent holds the same
@@ -47,15 +47,10 @@ struct node {
 	UT_hash_handle hh;
 };
 
-struct label {
-	char *text;
-	UT_hash_handle hh;
-};
-
 struct tree {
 	const struct tree_options *options;
-	struct label *labels; // uthash
-	struct node *nodes;   // uthash
+	struct text_pool *labels;
+	struct node *nodes; // uthash
 	struct node root;
 	uint64_t import_bytes;
 	uint64_t untouched_bytes; // in no figure
@@ -75,21 +70,11 @@ child_of(struct tree *tree, struct node *parent, const void *identity)
 	return found;
 }
 
-/* Equal texts are one pointer. */
-static const char *
-label_of(struct tree *tree, const char *text)
-{
-	struct label *found;
-
-	(void)HASH_TEXT_MADE(tree->labels, text, text, found);
-	return found->text;
-}
-
 /* The group's node below this one; this one itself where its frame is of the same group. */
 static struct node *
 enter_group(struct tree *tree, struct node *node, const char *text)
 {
-	const char *label = label_of(tree, text);
+	const char *label = text_pool_add_text(tree->labels, text); // equal texts are one pointer
 
 	if (node->label == label)
 		return node;
@@ -187,10 +172,12 @@ inwards(const struct node *node)
 }
 
 static void
-put_row(uint64_t bytes, uint64_t all_bytes, const char *branch, const char *text, FILE *stream)
+add_line(uint64_t bytes, uint64_t all_bytes, const char *branch, const char *text, struct document *document)
 {
-	(void)fprintf(stream, "%9s%7s  %s%s\n", UNITS_BYTES_IN(units_column_of(all_bytes), bytes),
-	              UNITS_SHARE(verdict_share(bytes, all_bytes)), branch, text);
+	OWNED char *place = memory_printed("%s%s", branch, text);
+
+	DOCUMENT_ROW(document, UNITS_BYTES_IN(units_column_of(all_bytes), bytes),
+	             UNITS_SHARE(verdict_share(bytes, all_bytes)), place);
 }
 
 /* Nodes that read the same: several addresses of one line, or nodes that were left with the same line after folding. */
@@ -212,7 +199,7 @@ add_to_row(struct row **rows, const struct node *node)
 	struct row *found;
 
 	if (text == NULL)
-		text = place_text(frame->file, frame->line, frame->function, frame->module, node->frame.offset, place);
+		text = verdict_frame_text(frame, place);
 	(void)HASH_TEXT_MADE(*rows, text, text, found);
 	*MEMORY_NEXT(found->nodes, found->count, found->room) = node;
 	found->bytes += node->bytes;
@@ -248,8 +235,8 @@ free_row(struct row *row)
 }
 
 static void
-put_below(const struct node *const *parents, size_t count, uint64_t all_bytes, const char *before, unsigned depth,
-          FILE *stream)
+add_below(const struct node *const *parents, size_t count, uint64_t all_bytes, const char *before, unsigned depth,
+          struct document *document)
 {
 	struct row *rows = rows_below(parents, count);
 	size_t shown = 0;
@@ -271,22 +258,23 @@ put_below(const struct node *const *parents, size_t count, uint64_t all_bytes, c
 		bool is_last = --shown == 0 && !has_rest;
 
 		(void)snprintf(branch, sizeof(branch), "%s%s", before, depth == 0 ? "" : is_last ? "└─ " : "├─ ");
-		put_row(row->bytes, all_bytes, branch, row->text, stream);
+		add_line(row->bytes, all_bytes, branch, row->text, document);
 		(void)snprintf(branch, sizeof(branch), "%s%s", before, depth == 0 ? "" : is_last ? "   " : "│  ");
-		put_below(row->nodes, row->count, all_bytes, branch, depth + 1, stream);
+		add_below(row->nodes, row->count, all_bytes, branch, depth + 1, document);
 	}
 	if (has_rest && depth < DEPTH_MAX) {
 		(void)snprintf(branch, sizeof(branch), "%s%s", before, depth == 0 ? "" : "└─ ");
 		(void)snprintf(text, sizeof(text), "%zu smaller", left);
-		put_row(rest_bytes, all_bytes, branch, text, stream);
+		add_line(rest_bytes, all_bytes, branch, text, document);
 	}
 	HASH_FREE(rows, free_row);
 }
 
 void
-render_tree(const struct report *report, const struct tree_options *options, FILE *stream)
+render_tree(const struct report *report, const struct tree_options *options, struct document *document)
 {
-	struct tree tree = { .options = options };
+	static const struct document_column columns[] = { { "", 9, 0 }, { "", 7, 0 }, { "", -1, 0 }, { .title = NULL } };
+	struct tree tree = { .options = options, .labels = text_pool_new() };
 	bool has_devices = false;
 
 	for (size_t i = 0; i < report->site_total; i++) {
@@ -309,16 +297,17 @@ render_tree(const struct report *report, const struct tree_options *options, FIL
 
 	uint64_t all_bytes = tree.root.bytes + tree.import_bytes;
 
-	(void)fprintf(stream, "%s%s%s: %s of %s\n", options->heading, options->grouping != GROUPING_LINE ? ", by " : "",
-	              options->grouping != GROUPING_LINE ? grouping_name(options->grouping) : "", UNITS_BYTES(all_bytes),
-	              report->domain != NULL ? report->domain : "the host's memory");
-	render_peaks_apart(report, options->is_peak ? all_bytes : 0, stream);
-	render_untouched(tree.untouched_bytes, all_bytes, stream);
-	put_below((const struct node *const[]){ &tree.root }, 1, all_bytes, "", 0, stream);
+	document_add(document, DOCUMENT_HEADING, NULL, "%s%s%s: %s of %s", options->heading,
+	             options->grouping != GROUPING_LINE ? ", by " : "",
+	             options->grouping != GROUPING_LINE ? grouping_name(options->grouping) : "", UNITS_BYTES(all_bytes),
+	             render_what(report));
+	render_peaks_apart(report, options->is_peak ? all_bytes : 0, document);
+	render_untouched(tree.untouched_bytes, all_bytes, document);
+	document_table(document, NULL, columns);
+	add_below((const struct node *const[]){ &tree.root }, 1, all_bytes, "", 0, document);
 	if (tree.import_bytes != 0)
-		put_row(tree.import_bytes, all_bytes, "", "left by imports and the interpreter", stream);
-	if (has_devices)
-		(void)fputs("Memory of devices is not in these figures: give --domain cuda\n", stream);
+		add_line(tree.import_bytes, all_bytes, "", GROUPING_IMPORTS, document);
+	render_left_devices(has_devices, document);
 	HASH_FREE(tree.nodes, free);
-	HASH_FREE(tree.labels, HASH_TEXT_FREE);
+	text_pool_free(tree.labels);
 }

@@ -4,13 +4,13 @@
  * The capture has sums for each stack, not single blocks. So a size is the average of one stack, and how soon blocks were released is
  * known of a sample. What a line held between the peak and the end is not known either; a line that allocated many times what it held at
  * both moments must have released it in between.
- *
- * When failing  errors stay in the stream.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/document.h"
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
@@ -90,81 +90,92 @@ place_of(const struct report_line *line, char text[PLACE_TEXT_BYTES])
 }
 
 static void
-put_rest(const struct wasted *lines, size_t shown, size_t count, FILE *stream)
+add_rest(const struct wasted *lines, size_t shown, size_t count, struct document *document)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = SUM_OF(line, lines + shown, count - shown, line->bytes);
 
-	for (size_t i = shown; i < count; i++)
-		bytes += lines[i].bytes;
 	if (shown < count)
-		(void)fprintf(stream, "%9s  in %zu other line%s\n", UNITS_BYTES(bytes), count - shown, UNITS_S(count - shown));
+		document_add(document, DOCUMENT_LINE, NULL, "%9s  in %zu other line%s", UNITS_BYTES(bytes), count - shown,
+		             UNITS_S(count - shown));
 }
 
 /* ---- freed, and still in memory ---- */
 
 static bool
-put_freed(const struct report *report, FILE *stream)
+add_freed(const struct report *report, struct document *document)
 {
 	bool has_any = false;
 
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct report_process *process = &report->processes[i];
+	EACH (process, report->processes, report->process_count) {
 		const struct verdict_freed *freed = &process->fragmentation.of;
 
 		if (freed->freed_bytes == 0)
 			continue;
 		has_any = true;
-		(void)fprintf(stream, "%9s  by %s (pid %" PRIu32 "): %s of what it had in memory\n",
-		              UNITS_BYTES(freed->freed_bytes), process->of.name, process->pid,
-		              UNITS_SHARE((uint32_t)process->fragmentation.share_ppm));
+		document_add(document, DOCUMENT_LINE, NULL, "%9s  by %s (pid %" PRIu32 "): %s of what it had in memory",
+		             UNITS_BYTES(freed->freed_bytes), process->of.name, process->pid,
+		             UNITS_SHARE((uint32_t)process->fragmentation.share_ppm));
 		if (freed->empty_bytes != 0)
-			(void)fprintf(stream, "%20s in pages without any block: malloc_trim(0) gives them back\n",
-			              UNITS_BYTES(freed->empty_bytes));
+			document_add(document, DOCUMENT_LINE, NULL,
+			             "%20s in pages without any block: malloc_trim(0) gives them back",
+			             UNITS_BYTES(freed->empty_bytes));
 		if (freed->sparse_bytes > freed->sparse_live_bytes && freed->sparse_live_bytes != 0)
-			(void)fprintf(stream, "%20s in pages that blocks fill by less than half\n",
-			              UNITS_BYTES(freed->sparse_bytes - freed->sparse_live_bytes));
+			document_add(document, DOCUMENT_LINE, NULL, "%20s in pages that blocks fill by less than half",
+			             UNITS_BYTES(freed->sparse_bytes - freed->sparse_live_bytes));
 	}
 	return has_any;
 }
 
 static void
-put_fragmentation(const struct report *report, uint64_t top, FILE *stream)
+add_fragmentation(const struct report *report, uint64_t top, struct document *document)
 {
 	size_t count;
 	OWNED struct wasted *lines = list_lines(report, pinned_of, &count);
+	const struct report_memory *memory = report->verdict.memory;
+	const struct verdict_part *kept = memory != NULL
+	                                      ? FIRST(part, memory->of.parts, memory->of.part_count, part->is_freed)
+	                                      : NULL;
 
-	(void)fputs("Freed, and still in memory (what malloc keeps)\n", stream);
-	if (!put_freed(report, stream))
-		(void)fprintf(stream, "%9s  little, or not sampled\n", "");
+	document_add(document, DOCUMENT_HEADING, NULL, "Freed, and still in memory (what malloc keeps)");
+	bool is_told = add_freed(report, document);
+
+	if (!is_told && kept != NULL && kept->bytes >= WORTH_BYTES) // the part that the verdict tells
+		document_add(document, DOCUMENT_LINE, NULL, "%9s  in all: %s of what was in memory", UNITS_BYTES(kept->bytes),
+		             UNITS_SHARE(verdict_share(kept->bytes, memory->of.bytes)));
+	else if (!is_told)
+		document_add(document, DOCUMENT_LINE, NULL, "%9s  little, or not sampled", "");
 	for (size_t i = 0; i < count && i < top; i++) {
 		struct report_line line = report_line_figures(report, lines[i].number);
 
-		(void)fprintf(stream, "%20s of pages are kept by few blocks of %s\n", UNITS_BYTES(lines[i].bytes),
-		              place_of(&line, PLACE_ROOM));
+		document_add(document, DOCUMENT_LINE, NULL, "%20s of pages are kept by few blocks of %s",
+		             UNITS_BYTES(lines[i].bytes), place_of(&line, PLACE_ROOM));
 	}
 }
 
 /* ---- never touched ---- */
 
 static void
-put_untouched(const struct report *report, uint64_t top, FILE *stream)
+add_untouched(const struct report *report, uint64_t top, struct document *document)
 {
+	static const struct document_column columns[] = {
+		{ "", 9, 0 }, { "", -12, 0 }, { "", -8, 0 }, { "", -1, 0 }, { .title = NULL }
+	};
 	size_t count;
 	OWNED struct wasted *lines = list_lines(report, untouched_of, &count);
 	size_t shown = count < top ? count : (size_t)top;
-	char bytes[2][UNITS_TEXT_BYTES];
 
-	(void)fputs("\nAsked for, and never touched (takes addresses, no memory)\n", stream);
+	document_add(document, DOCUMENT_HEADING, NULL, "Asked for, and never touched (takes addresses, no memory)");
+	document_table(document, NULL, columns);
 	for (size_t i = 0; i < shown; i++) {
 		struct report_line line = report_line(report, lines[i].number);
 
-		(void)fprintf(stream, "%9s  of %-9s %-8s %s\n", units_bytes(lines[i].bytes, bytes[0]),
-		              units_bytes(line.of.live_bytes, bytes[1]), line.domain, place_of(&line, PLACE_ROOM));
-		render_text_source(&line.where, stream);
+		DOCUMENT_ROW(document, UNITS_BYTES(lines[i].bytes), TEXT(64, "of %s", UNITS_BYTES(line.of.live_bytes)),
+		             line.domain, place_of(&line, PLACE_ROOM));
+		render_source(&line.where, document);
 	}
-	put_rest(lines, shown, count, stream);
+	add_rest(lines, shown, count, document);
 	if (count == 0)
-		(void)fprintf(stream, "%9s  nothing of 1 MiB and more at the last sample\n", "");
+		document_add(document, DOCUMENT_LINE, NULL, "%9s  nothing of 1 MiB and more at the last sample", "");
 }
 
 /* ---- again and again ---- */
@@ -207,15 +218,6 @@ sizes_of(const struct report *report, const struct rank_line *line, struct size_
 	return is_one_size && line->sample_bytes == 0;
 }
 
-static void
-put_bar(uint64_t part, uint64_t whole, FILE *stream)
-{
-	unsigned full = whole != 0 ? (unsigned)((double)part / (double)whole * 10 + 0.5) : 0;
-
-	for (unsigned i = 0; i < 10; i++)
-		(void)fputs(i < full ? "█" : " ", stream);
-}
-
 /* The class with most calls; SIZE_CLASSES: none is left. */
 static unsigned
 largest_class(const struct size_class classes[SIZE_CLASSES])
@@ -231,84 +233,77 @@ largest_class(const struct size_class classes[SIZE_CLASSES])
 
 /* Consumes the classes. */
 static void
-put_histogram(struct size_class classes[SIZE_CLASSES], uint64_t calls, bool is_estimated, FILE *stream)
+add_histogram(struct size_class classes[SIZE_CLASSES], uint64_t calls, bool is_estimated, struct document *document)
 {
-	char range[2 * UNITS_TEXT_BYTES + 8];
+	static const char full[] = "██████████";
 	unsigned best;
 
 	for (unsigned round = 0; round < SIZES_SHOWN && (best = largest_class(classes)) != SIZE_CLASSES; round++) {
-		(void)snprintf(range, sizeof(range), "%s to %s", UNITS_BYTES(best == 0 ? 0 : UINT64_C(1) << (best - 1)),
-		               UNITS_BYTES(best == 64 ? UINT64_MAX : UINT64_C(1) << best));
-		(void)fprintf(stream, "%20s%-20s ", round == 0 ? "average size " : "", range);
-		put_bar(classes[best].calls, calls, stream);
-		(void)fprintf(stream, " %s%s call%s\n", is_estimated ? "≈" : "",
-		              UNITS_COUNT(is_estimated ? units_rounded(classes[best].calls, 3) : classes[best].calls),
-		              UNITS_S(classes[best].calls));
+		int tenths = calls != 0 ? (int)((double)classes[best].calls / (double)calls * 10 + 0.5) : 0;
+		const char *range = TEXT(2 * UNITS_TEXT_BYTES + 8, "%s to %s",
+		                         UNITS_BYTES(best == 0 ? 0 : UINT64_C(1) << (best - 1)),
+		                         UNITS_BYTES(best == 64 ? UINT64_MAX : UINT64_C(1) << best));
+
+		document_add(document, DOCUMENT_LINE, NULL, "%20s%-20s %.*s%*s %s call%s", round == 0 ? "average size " : "",
+		             range, tenths * (int)strlen("█"), full, 10 - tenths, "",
+		             UNITS_COUNT_OF(classes[best].calls, is_estimated), UNITS_S(classes[best].calls));
 		classes[best].calls = 0;
 	}
 }
 
 static void
-put_temporary(const struct report_line *line, FILE *stream)
-{
-	if (line->temporary_of < WATCHED_MIN || line->of.sample_bytes != 0)
-		return;
-	(void)fprintf(stream, "%20s%s of %s blocks of a sample were released before their thread allocated again\n",
-	              "temporary ", UNITS_COUNT(line->temporary_releases), UNITS_COUNT(line->temporary_of));
-}
-
-static void
-put_turning_line(const struct report *report, size_t number, FILE *stream)
+add_turning_line(const struct report *report, size_t number, struct document *document)
 {
 	struct report_line line = report_line(report, number);
 	bool is_estimated = line.of.sample_bytes != 0;
-	const char *mark = is_estimated ? "≈" : "";
-	uint64_t held = most_held(&line.of);
 	uint64_t calls = line.of.allocated_count;
 	struct size_class classes[SIZE_CLASSES];
 	uint64_t size;
 	bool is_one_size = sizes_of(report, &line.of, classes, &size);
-	int wide = is_estimated ? (int)strlen(mark) - 1 : 0;
 
-	const char *allocated = TEXT(UNITS_TEXT_BYTES + 4, "%s%s", mark, UNITS_BYTES(line.of.allocated_bytes));
-	(void)fprintf(stream, "%*s%*s%10s  %-13s %s\n", 9 + wide, allocated, 12 + wide,
-	              TEXT(UNITS_TEXT_BYTES + 4, "%s%s", mark, UNITS_COUNT(is_estimated ? units_rounded(calls, 3) : calls)),
-	              UNITS_BYTES(held), line.domain, place_of(&line, PLACE_ROOM));
-	render_text_source(&line.where, stream);
+	DOCUMENT_ROW(document, UNITS_BYTES_OF(line.of.allocated_bytes, is_estimated), UNITS_COUNT_OF(calls, is_estimated),
+	             UNITS_BYTES(most_held(&line.of)), line.domain, place_of(&line, PLACE_ROOM));
+	render_source(&line.where, document);
 	if (is_one_size && calls > 1)
-		(void)fprintf(stream, "%20s%s each, as far as sums can tell\n", "size ", UNITS_BYTES(size));
+		document_add(document, DOCUMENT_LINE, NULL, "%20s%s each, as far as sums can tell", "size ", UNITS_BYTES(size));
 	else
-		put_histogram(classes, calls, is_estimated, stream);
-	put_temporary(&line, stream);
+		add_histogram(classes, calls, is_estimated, document);
+	if (line.temporary_of >= WATCHED_MIN && !is_estimated)
+		document_add(document, DOCUMENT_LINE, NULL,
+		             "%20s%s of %s blocks of a sample were released before their thread allocated again", "temporary ",
+		             UNITS_COUNT(line.temporary_releases), UNITS_COUNT(line.temporary_of));
 }
 
 static void
-put_turning(const struct report *report, uint64_t top, FILE *stream)
+add_turning(const struct report *report, uint64_t top, struct document *document)
 {
+	static const struct document_column columns[] = {
+		{ "allocated", 9, 0 }, { "calls", 12, 0 },        { "held", 10, 0 },
+		{ "domain", -13, 0 },  { "allocated at", -1, 0 }, { .title = NULL },
+	};
 	size_t count;
 	OWNED struct wasted *lines = list_lines(report, turned_over, &count);
 	size_t shown = count < top ? count : (size_t)top;
 
-	(void)fputs(
-		"\nAllocated again and again (at least four times what the line held at the peak, or holds at the end)\n",
-		stream);
-	if (count != 0)
-		(void)fprintf(stream, "%9s%12s%10s  %-13s allocated at\n", "allocated", "calls", "held", "domain");
+	document_add(document, DOCUMENT_HEADING, NULL,
+	             "Allocated again and again (at least four times what the line held at the peak, or holds at the end)");
+	document_table(document, NULL, columns);
 	for (size_t i = 0; i < shown; i++)
-		put_turning_line(report, lines[i].number, stream);
-	put_rest(lines, shown, count, stream);
+		add_turning_line(report, lines[i].number, document);
+	add_rest(lines, shown, count, document);
 	if (count == 0)
-		(void)fprintf(stream, "%9s  no line of 1 MiB and more\n", "");
+		document_add(document, DOCUMENT_LINE, NULL, "%9s  no line of 1 MiB and more", "");
 }
 
 void
-render_waste(const struct report *report, uint64_t top, FILE *stream)
+render_waste(const struct report *report, uint64_t top, struct document *document)
 {
-	put_fragmentation(report, top, stream);
-	put_untouched(report, top, stream);
-	put_turning(report, top, stream);
-	(void)fputs(
-		"\nNot known: the size of each block. The capture has sums of each stack. A size is the average of the calls\n"
-		"through one stack. How soon a block was released is known of a sample, and not of small Python objects.\n",
-		stream);
+	add_fragmentation(report, top, document);
+	add_untouched(report, top, document);
+	add_turning(report, top, document);
+	document_add(document, DOCUMENT_LINE, NULL, "%s", "");
+	document_add(
+		document, DOCUMENT_PARAGRAPH, NULL,
+		"Not known: the size of each block. The capture has sums of each stack. A size is the average of the calls "
+		"through one stack. How soon a block was released is known of a sample, and not of small Python objects.");
 }

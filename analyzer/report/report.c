@@ -263,63 +263,46 @@ build_process(struct report *report, struct report_process *to, const struct mod
 
 /* --- refused requests --------------------------------------------------------------------------------------------- */
 
-ORDER_OF_POINTERS(compare_places, struct model_held, rank_compare_places(a->site, b->site))
+ORDER_OF(compare_places, struct model_held, rank_compare_places(a->site, b->site))
 
-/* Keeps the largest. */
-static void
-add_holder(const struct report_rows *rows, struct report_request *request, const char *domain,
-           const struct model_held *line)
-{
-	size_t place = request->holder_count;
+ORDER_OF(compare_held, struct model_held, order_numbers(b->live_bytes, a->live_bytes) ?: compare_places(a, b))
 
-	while (place > 0 && request->holders[place - 1].live_bytes < line->live_bytes)
-		place--;
-	if (place == REPORT_HOLDERS_MAX || line->live_bytes == 0)
-		return;
-	if (request->holder_count < REPORT_HOLDERS_MAX)
-		request->holder_count++;
-	memmove(&request->holders[place + 1], &request->holders[place],
-	        (request->holder_count - 1 - place) * sizeof(request->holders[0]));
-	request->holders[place] = (struct report_holder){ .domain = domain,
-		                                              .live_bytes = line->live_bytes,
-		                                              .live_count = line->live_count,
-		                                              .where = report_place_of(rows, line->site) };
-}
-
+/* The lines that held most of the domain. */
 static void
 add_holders(const struct report *report, const struct model *model, const struct model_failed *failed, unsigned domain,
             struct report_request *request)
 {
-	OWNED const struct model_held **held = memory_zeroed(failed->held_count, sizeof(*held));
-	struct model_held line = { 0 };
+	OWNED struct model_held *lines = memory_zeroed(failed->held_count, sizeof(*lines));
+	size_t found = 0;
 	size_t count = 0;
 
-	for (size_t i = 0; i < failed->held_count; i++) {
-		if (failed->held[i].site->domain == domain)
-			held[count++] = &failed->held[i];
+	EACH (held, failed->held, failed->held_count) {
+		if (held->site->domain == domain && held->live_bytes != 0)
+			lines[found++] = *held;
 	}
-	SORT(held, count, compare_places);
-	for (size_t i = 0; i < count; i++) {
-		if (i != 0 && rank_compare_places(held[i - 1]->site, held[i]->site) != 0) {
-			add_holder(report->rows, request, model->domains[domain].name, &line);
-			line = (struct model_held){ 0 };
+	SORT(lines, found, compare_places);
+	for (size_t i = 0; i < found; i++) {
+		if (count != 0 && compare_places(&lines[count - 1], &lines[i]) == 0) {
+			lines[count - 1].live_bytes += lines[i].live_bytes;
+			lines[count - 1].live_count += lines[i].live_count;
+		} else {
+			lines[count++] = lines[i];
 		}
-		line.site = held[i]->site;
-		line.live_bytes += held[i]->live_bytes;
-		line.live_count += held[i]->live_count;
 	}
-	if (count != 0)
-		add_holder(report->rows, request, model->domains[domain].name, &line);
+	SORT(lines, count, compare_held);
+	for (size_t i = 0; i < count && i < REPORT_HOLDERS_MAX; i++)
+		request->holders[request->holder_count++] = (struct report_holder){ .domain = model->domains[domain].name,
+			                                                                .live_bytes = lines[i].live_bytes,
+			                                                                .live_count = lines[i].live_count,
+			                                                                .where = report_place_of(report->rows,
+			                                                                                         lines[i].site) };
 }
 
 static uint64_t
 held_in(const struct model *model, const struct model_failed *failed, enum domain_kind kind)
 {
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < failed->domain_count; i++)
-		bytes += model->domains[i].id.kind == kind ? failed->domain_bytes[i] : 0;
-	return bytes;
+	return SUM_OF(bytes, failed->domain_bytes, failed->domain_count,
+	              model->domains[bytes - failed->domain_bytes].id.kind == kind ? *bytes : 0);
 }
 
 static void

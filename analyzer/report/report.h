@@ -200,10 +200,10 @@ const char *report_line_pace(unsigned number);
 
 struct report_frame {
 	struct model_frame of;
-	uint64_t offset;      // as in struct report_place
-	const char *relation; // as in struct report_place
-	bool is_of_starter;   // the relation is "started by"
-	const void *identity; // equal for equal frames
+	uint64_t offset;                    // as in struct report_place
+	const char *relation;               // as in struct report_place
+	bool is_of_starter;                 // the relation is "started by"
+	const struct model_frame *identity; // equal for equal frames
 };
 
 /* A line of code at a refusal. */

@@ -12,7 +12,7 @@
 #include "base/place.h"
 #include "base/text_clean.h"
 #include "base/units.h"
-#include "report/paragraph.h"
+#include "base/paragraph.h"
 #include "verdict/words.h"
 
 #define HEAD_ROWS 5u
@@ -388,7 +388,7 @@ put_frames(struct page *page, const struct report_line *line, bool is_python)
 
 		if ((of->kind == MODEL_FRAME_PYTHON) != is_python)
 			continue;
-		(void)place_text(of->file, of->line, of->function, of->module, frame.offset, place);
+		(void)verdict_frame_text(of, place);
 		PAGE_PUT(page, of->is_user ? TOP_PLAIN : TOP_SOFT, "  %s", place_related(frame.relation, place));
 	}
 	return page->row - before;

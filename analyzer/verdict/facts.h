@@ -48,6 +48,7 @@ struct verdict_part {
 	const char *name; // "freed memory that malloc keeps"
 	bool is_lines;    // what is live at recorded lines
 	uint64_t bytes;
+	bool is_freed; // what malloc keeps
 };
 #define VERDICT_LASTING_MAX 2
 

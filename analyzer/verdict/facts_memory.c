@@ -663,7 +663,8 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 	                                                      : NULL;
 	for (unsigned i = 0; i < PARTS; i++) {
 		if (parts[i] != 0)
-			memory->parts[memory->part_count++] = (struct verdict_part){ part_names[i], i == PART_LINES, parts[i] };
+			memory->parts[memory->part_count++] = (struct verdict_part){ part_names[i], i == PART_LINES, parts[i],
+				                                                         i == PART_FREED };
 	}
 	SORT(memory->parts, memory->part_count, compare_parts);
 	for (size_t i = 0; i < facts->model->process_count; i++) {

@@ -343,7 +343,7 @@ def test_what_tests_kept_is_a_rule_of_its_own_when_a_large_one_follows(tmp_path)
     assert classes["suite.py:7"] == "steady"
     assert leak.returncode == REGRESSION
     failed = [line for line in leak.stdout.splitlines() if line.startswith("FAIL")]
-    assert len(failed) == 1 and failed[0].startswith("FAIL   grown") and "suite.py:7 service" in failed[0], leak.stdout
+    assert len(failed) == 1 and failed[0].startswith("FAIL  grown") and "suite.py:7 service" in failed[0], leak.stdout
     assert case.get("line") == "7" and case.get("file").endswith("suite.py") and "suite.py:7 service" in case.find("failure").text
     assert table.returncode == OK, table.stdout
 

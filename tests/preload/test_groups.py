@@ -56,29 +56,26 @@ def groups_of(command, grouping, capture, *options):
     heading = re.search(rf", by {grouping}: {SIZE} of ", lines[0])
     assert heading, lines[0]
     groups, name = {}, ""
-    for line in lines[2:]:
+    for line in lines[1 + [line.split()[1:2] for line in lines].index(["share"]):]:
         part = re.fullmatch(rf" {{20}} *{SIZE} in (.*)", line)
         row = re.match(rf" *{SIZE} ", line)
         if part:
             groups[name][1][part[3]] = size(part[1], part[2])
-        elif row and not line.endswith("of it in memory"):
+        elif row:
             name = re.split(r"  +", line)[-1]
             groups[name] = (size(row[1], row[2]), {})
     return size(heading[1], heading[2]), groups
 
 
-@pytest.fixture(scope="module")
-def totals(capture):
-    """Those of the host's domains."""
-    return {name: domain for name, domain in harness.report("peak", capture)["totals"].items() if name not in ("reserved", "file")}
-
-
 @pytest.mark.parametrize("command, figure", [("peak", "peak_bytes"), ("leaks", "live_bytes"), ("sites", "live_bytes")])
 @pytest.mark.parametrize("grouping", GROUPS)
-def test_groups_add_up_to_the_report(grouping, command, figure, capture, totals):
+def test_groups_add_up_to_the_report_and_the_tree(grouping, command, figure, capture):
+    """Of what is in memory, in the host's domains."""
     total, groups = groups_of(command, grouping, capture)
-    wanted = sum(domain[figure] for domain in totals.values())
-    assert total == pytest.approx(wanted, rel=0.006)  # three digits are shown
+    wanted = sum(max(line[figure] - line["nonresident_bytes"], 0) for line in harness.report(command, capture)["lines"]
+                 if line["domain"] not in ("reserved", "file"))
+    tree = re.search(rf": {SIZE} of ", lines_of("tree", "--value", figure.split("_")[0], capture)[0])
+    assert total == size(tree[1], tree[2]) == pytest.approx(wanted, rel=0.006)  # three digits are shown
     assert sum(held for held, _ in groups.values()) == pytest.approx(wanted, rel=0.02)
 
 

@@ -240,7 +240,8 @@ def test_a_number_that_looks_like_a_pointer_is_told_as_chance(tmp_path):
         done = kmemshim("lost", program.pid, *STOP)
         assert program.answers()
     rows = dict(re.findall(r"(\S+ B)  chance\.c:\d+ (\w+.*)$", done.stdout, flags=re.MULTILINE))
-    assert rows == {"100 B": "few  (some reachable by chance?)", "1000 B": "many"}, done.stdout
+    assert rows == {"100 B": "few", "1000 B": "many"}, done.stdout
+    assert re.search(r" few\n +some reachable by chance\?\n", done.stdout) and done.stdout.count("by chance") == 1, done.stdout
 
 
 @pytest.mark.parametrize("words, status, said", [

@@ -9,15 +9,18 @@
 #include <stdio.h>
 
 #include "analysis/rank.h"
+#include "base/document.h"
 #include "model/model.h"
 #include "report/render.h"
 #include "report/report.h"
 
-/* What `write` writes of a report on the model. For free(). */
+/* What `add` adds of a report on the model, or `write` writes; one of the two is NULL. For free(). */
 static inline char *
-written(struct model *model, const struct ranking *ranking, const struct report_options *rows,
-        void (*write)(const struct report *report, FILE *stream))
+written_by(struct model *model, const struct ranking *ranking, const struct report_options *rows,
+           void (*add)(const struct report *report, struct document *document),
+           void (*write)(const struct report *report, FILE *stream))
 {
+	struct document document = { .count = 0 };
 	struct fail fail = { .text = "" };
 	struct report *report = report_build(model, ranking, rows, &fail);
 	char *text = NULL;
@@ -26,19 +29,26 @@ written(struct model *model, const struct ranking *ranking, const struct report_
 
 	if (report == NULL)
 		fail_msg("no report: %s", fail.text);
-	write(report, stream);
+	if (add != NULL)
+		add(report, &document);
+	else
+		write(report, stream);
+	document_put(&document, stream);
 	assert_int_equal(fclose(stream), 0);
 	report_free(report);
 	return text;
 }
 
-/* For `write`: the table of the ranking. */
+#define written(model, ranking, rows, write) written_by(model, ranking, rows, NULL, write)
+#define written_part(model, ranking, rows, add) written_by(model, ranking, rows, add, NULL)
+
+/* For `add`: the table of the ranking. */
 static inline void
-written_lines(const struct report *report, FILE *stream)
+written_lines(const struct report *report, struct document *document)
 {
 	const struct render_options look = { .scope = RENDER_ALL };
 
-	render_text_lines(report, &look, stream);
+	render_lines(report, &look, document);
 }
 
 #endif

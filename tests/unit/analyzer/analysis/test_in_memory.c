@@ -51,14 +51,14 @@ TEST(a_row_says_how_much_of_it_is_in_memory)
 
 	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
 	untouched(hand_model_site(&hand, HEAP, 6, 300 * MIB), 8 * MIB); // too little to tell
-	text = written(&hand.model, &rank_leaks, &options, written_lines);
+	text = written_part(&hand.model, &rank_leaks, &options, written_lines);
 	assert_non_null(strstr(text, "train.py:2 epoch\n                    4.0 KiB of it in memory\n"));
 	assert_null(strstr(text, "292 MiB"));
 	free(text);
-	text = written(&hand.model, &rank_peak, &options, written_lines);
+	text = written_part(&hand.model, &rank_peak, &options, written_lines);
 	assert_non_null(strstr(text, "train.py:2 epoch\n                    4.0 KiB of it in memory\n"));
 	free(text);
-	text = written(&hand.model, &rank_leaks, &options, render_text_totals);
+	text = written_part(&hand.model, &rank_leaks, &options, render_totals);
 	assert_non_null(strstr(text, "  2.01 GiB of it not in memory\n"));
 	free(text);
 }
@@ -70,7 +70,7 @@ TEST(the_largest_row_is_the_one_that_is_in_memory)
 
 	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
 	(void)hand_model_site(&hand, HEAP, 6, 300 * MIB);
-	text = written(&hand.model, &rank_leaks, &options, written_lines);
+	text = written_part(&hand.model, &rank_leaks, &options, written_lines);
 	assert_non_null(strstr(text, "train.py:6 epoch"));
 	assert_null(strstr(text, "train.py:2 epoch"));
 	free(text);
@@ -85,7 +85,7 @@ TEST(a_librarys_own_allocator_is_named_as_an_estimate)
 	hand_model_domain(&hand.domains[HEAP], "library");
 	site = hand_model_site(&hand, HEAP, 18, 812 * MIB);
 	site->library = "polars";
-	text = written(&hand.model, &rank_leaks, &options, written_lines);
+	text = written_part(&hand.model, &rank_leaks, &options, written_lines);
 	assert_non_null(strstr(
 		text, "train.py:18 epoch\n                    in the allocator of polars, which grew here (estimated)\n"));
 	free(text);

@@ -1,12 +1,10 @@
 /*
  * test_json_fields.c - are documents and schema what the rows of a table say?
  */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "test.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "test.h"
 
 #include "base/json_fields.h"
 

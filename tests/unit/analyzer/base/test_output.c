@@ -75,6 +75,8 @@ begin(const char *text)
 	return file;
 }
 
+/* These come first: signals are watched once in a process, and their children have to begin. */
+
 /* Whatever ends the command, nothing half-written is left, and it ends as without us. */
 TEST(a_signal_takes_away_what_is_not_whole)
 {
@@ -162,8 +164,4 @@ TEST(a_file_that_is_replaced_keeps_its_mode)
 	(void)umask(mask);
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

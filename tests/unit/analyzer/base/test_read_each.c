@@ -10,7 +10,7 @@
 #include "scratch.h"
 
 /* A capture says in which folder the counters of its cgroup are. */
-TEST(a_pipe_has_no_lines)
+TEST_WITH(a_pipe_has_no_lines, scratch_make, scratch_remove)
 {
 	assert_int_equal(mkfifo(scratch_file, 0600), 0);
 	(void)alarm(60);
@@ -19,4 +19,4 @@ TEST(a_pipe_has_no_lines)
 	assert_int_equal(read_number("/proc/self/status", "Threads:"), 1);
 }
 
-RUN_TESTS(scratch_make, scratch_remove)
+RUN_TESTS(NULL, NULL)

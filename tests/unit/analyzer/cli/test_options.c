@@ -1,11 +1,7 @@
 /*
  * test_options.c - is what a person types understood, or refused in one line that helps?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 
@@ -29,8 +25,7 @@ static const struct {
 	{ "1.2.3", false, 0 },
 };
 
-static void
-percentages_have_no_sign_and_no_exponent(void **state)
+TEST(percentages_have_no_sign_and_no_exponent)
 {
 	for (size_t i = 0; i < ARRAY_LEN(percents); i++) {
 		uint32_t ppm = 12345;
@@ -55,8 +50,7 @@ parse(const struct command *command, const char *const *words, struct options *o
 	return options_parse(command, count, arguments, options, fail);
 }
 
-static void
-options_may_stand_anywhere_but_behind_a_program(void **state)
+TEST(options_may_stand_anywhere_but_behind_a_program)
 {
 	static const char *const leaks[] = { "leaks", "x.kmem", "--top", "3", "--json", "--domain=cuda:0", NULL };
 	static const char *const run[] = { "run", "-o", "out", "python", "-o", "own", "--top", NULL };
@@ -110,8 +104,7 @@ static const struct {
 	{ { "run", "--" }, "an argument is missing" },
 };
 
-static void
-what_is_not_understood_is_one_line_that_names_it(void **state)
+TEST(what_is_not_understood_is_one_line_that_names_it)
 {
 	for (size_t i = 0; i < ARRAY_LEN(refused_words); i++) {
 		struct options options;
@@ -127,8 +120,7 @@ what_is_not_understood_is_one_line_that_names_it(void **state)
 	}
 }
 
-static void
-help_is_taken_even_where_arguments_are_missing(void **state)
+TEST(help_is_taken_even_where_arguments_are_missing)
 {
 	static const char *const words[] = { "check", "--help", NULL };
 	struct options options;
@@ -152,8 +144,7 @@ static const struct {
 	{ "", 0, "" },
 };
 
-static void
-commands_are_written_as_a_shell_takes_them(void **state)
+TEST(commands_are_written_as_a_shell_takes_them)
 {
 	for (size_t i = 0; i < ARRAY_LEN(command_lines); i++) {
 		char *typed = shell_words_join(command_lines[i].words, command_lines[i].bytes);
@@ -180,8 +171,7 @@ static const struct {
 	{ "a.py", "f\033[31m\n", "", 1, "a.py:1 f?[31m?", 0 },
 };
 
-static void
-places_are_short_and_harmless(void **state)
+TEST(places_are_short_and_harmless)
 {
 	char text[PLACE_TEXT_BYTES];
 	char name[2000];
@@ -196,8 +186,7 @@ places_are_short_and_harmless(void **state)
 	assert_non_null(strstr(text, "..."));
 }
 
-static void
-files_of_one_name_are_told_apart(void **state)
+TEST(files_of_one_name_are_told_apart)
 {
 	static const struct {
 		const char *path;
@@ -229,8 +218,7 @@ files_of_one_name_are_told_apart(void **state)
 	assert_string_equal(place_short("/srv/b/a/__main__.py"), "a/__main__.py");
 }
 
-static void
-a_misspelt_command_is_known(void **state)
+TEST(a_misspelt_command_is_known)
 {
 	static const struct {
 		const char *text;
@@ -241,7 +229,6 @@ a_misspelt_command_is_known(void **state)
 		{ "rport2", NULL },    { "holders to", NULL },  { "tepp", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct command *like = command_like(cases[i].text);
 
@@ -252,19 +239,4 @@ a_misspelt_command_is_known(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(files_of_one_name_are_told_apart),
-		cmocka_unit_test(percentages_have_no_sign_and_no_exponent),
-		cmocka_unit_test(options_may_stand_anywhere_but_behind_a_program),
-		cmocka_unit_test(what_is_not_understood_is_one_line_that_names_it),
-		cmocka_unit_test(help_is_taken_even_where_arguments_are_missing),
-		cmocka_unit_test(commands_are_written_as_a_shell_takes_them),
-		cmocka_unit_test(places_are_short_and_harmless),
-		cmocka_unit_test(a_misspelt_command_is_known),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 
+#include "base/document.h"
 #include "cli/cmd_report.h"
 #include "golden.h"
 #include "model/site_key.h"
@@ -918,6 +919,7 @@ is_told_as_agreed(void **state)
 	const struct situation *situation = *state;
 	const struct report_options rows = { .top = 5 };
 	const struct options options = { .top = UINT64_MAX };
+	struct document document = { .count = 0 };
 	struct fail fail = { .text = "" };
 	struct report *report;
 	char name[128];
@@ -933,7 +935,8 @@ is_told_as_agreed(void **state)
 	report = report_build(&hand.model, &rank_peak, &rows, &fail);
 	if (report == NULL)
 		fail_msg("no report: %s", fail.text);
-	assert_true(cmd_report_page(report, &options, 5, stream, &fail));
+	assert_true(cmd_report_page(report, &options, 5, &document, &fail));
+	document_put(&document, stream);
 	(void)fputs("\n---- \"verdict\" of --json ----\n", stream);
 	write_facts(report, stream);
 	(void)fputs("\n---- at the end of a run, 80 columns ----\n", stream);

@@ -3,12 +3,16 @@
  *
  * Golden texts: tests/golden/diff. `make golden` writes them anew, and the difference is for review.
  */
+#include "test.h"
+
 #include "hand_model.h"
 
 #include <stdlib.h>
 
 #include <jansson.h>
 
+#include "base/document.h"
+#include "base/items.h"
 #include "diff/diff.h"
 #include "diff/diff_match.h"
 #include "golden.h"
@@ -159,10 +163,8 @@ paired_with(const struct diff_pair *pairs, size_t count, uint32_t line)
 	return 0;
 }
 
-static void
-lines_are_known_again(void **state)
+TEST(lines_are_known_again)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(alignments); i++) {
 		struct diff_side *before = side_of("old", alignments[i].before, false, NULL);
 		struct diff_side *after = side_of(alignments[i].newer != NULL ? alignments[i].newer : "new",
@@ -229,7 +231,7 @@ static void
 check_sums(const struct diff_side *before, const struct diff_side *after, enum diff_by by)
 {
 	const struct diff_side *sides[] = { before, after };
-	struct diff *diff = diff_compare(before, after, by);
+	struct diff *diff = diff_compare(before, after, by, SIZE_MAX);
 	struct sums sums = sums_of_rows(diff);
 
 	for (size_t i = 0; i < 2; i++) {
@@ -246,13 +248,11 @@ check_sums(const struct diff_side *before, const struct diff_side *after, enum d
 	diff_free(diff);
 }
 
-static void
-each_line_is_in_one_row(void **state)
+TEST(each_line_is_in_one_row)
 {
 	uint64_t random = random_seed();
 	struct held held[2][13];
 
-	(void)state;
 	for (unsigned round = 0; round < 300; round++) {
 		random_run(&random, held[0]);
 		random_run(&random, held[1]);
@@ -261,7 +261,7 @@ each_line_is_in_one_row(void **state)
 
 		check_sums(before, after, DIFF_BY_LINE);
 		check_sums(before, after, DIFF_BY_FUNCTION);
-		struct diff *same = diff_compare(before, before, DIFF_BY_LINE);
+		struct diff *same = diff_compare(before, before, DIFF_BY_LINE, SIZE_MAX);
 
 		assert_int_equal(same->counts[DIFF_SAME], same->row_count); // whatever it is, it is itself
 		diff_free(same);
@@ -271,15 +271,13 @@ each_line_is_in_one_row(void **state)
 }
 
 /* More lines than can be aligned: by their numbers. */
-static void
-a_function_of_very_many_lines(void **state)
+TEST(a_function_of_very_many_lines)
 {
 	enum { MANY = 3000 };
 	struct diff_line *lines[2];
 	struct diff_side sides[2];
 	size_t count;
 
-	(void)state;
 	for (unsigned side = 0; side < 2; side++) {
 		lines[side] = calloc(MANY, sizeof(struct diff_line));
 		for (uint32_t i = 0; i < MANY; i++)
@@ -305,26 +303,22 @@ a_function_of_very_many_lines(void **state)
 
 /* ---- estimates ---- */
 
-static void
-a_change_within_the_error_is_no_change(void **state)
+TEST(a_change_within_the_error_is_no_change)
 {
 	static const struct held before[] = { { "f", 10, 5, 20 * MIB, 20 * MIB, 1, OBJECTS, 0 }, { .function = NULL } };
 	static const struct held after[] = { { "f", 10, 5, 22 * MIB, 22 * MIB, 1, OBJECTS, 0 }, { .function = NULL } };
 	static const struct held much[] = { { "f", 10, 5, 90 * MIB, 90 * MIB, 1, OBJECTS, 0 }, { .function = NULL } };
 	struct diff_side *sides[] = { side_of("old", before, true, NULL), side_of("new", after, true, NULL),
 		                          side_of("new", much, true, NULL) };
-	struct diff *doubtful = diff_compare(sides[0], sides[1], DIFF_BY_LINE);
-	struct diff *sure = diff_compare(sides[0], sides[2], DIFF_BY_LINE);
-	char *headline = diff_headline(doubtful);
+	struct diff *doubtful = diff_compare(sides[0], sides[1], DIFF_BY_LINE, SIZE_MAX);
+	struct diff *sure = diff_compare(sides[0], sides[2], DIFF_BY_LINE, SIZE_MAX);
 
-	(void)state;
 	assert_true(doubtful->rows[0].is_within_error);
 	assert_true(doubtful->rows[0].live_error_bytes > sides[0]->lines[0].held.live_error_bytes);
 	assert_false(sure->rows[0].is_within_error);
-	assert_string_equal(headline,
+	assert_string_equal(doubtful->headline,
 	                    "No line changed by more than the error of its estimate: 2.0 MiB more in small Python objects "
 	                    "(estimated, \302\2617.1 MiB).");
-	free(headline);
 	diff_free(doubtful);
 	diff_free(sure);
 	for (size_t i = 0; i < ARRAY_LEN(sides); i++)
@@ -401,15 +395,18 @@ is_told_as_agreed(void **state)
 	const struct situation *situation = *state;
 	struct diff_side *before = side_of("before.kmem", situation->before, situation->is_sampled, situation->domain);
 	struct diff_side *after = side_of("after.kmem", situation->after, situation->is_sampled, situation->domain);
-	struct diff *diff = diff_compare(before, after, situation->by);
+	struct diff *diff = diff_compare(before, after, situation->by, SIZE_MAX);
+	struct document document = { .count = 0 };
 	char name[128];
 	char *text = NULL;
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
 
-	render_diff_text(diff, 10, stream);
+	render_diff(diff, 10, &document);
+	document_put(&document, stream);
 	(void)fputs("\n---- --markdown ----\n", stream);
-	render_diff_markdown(diff, 10, stream);
+	render_diff(diff, 10, &document);
+	document_put_markdown(&document, stream);
 	assert_int_equal(fclose(stream), 0);
 	(void)snprintf(name, sizeof(name), "diff/%s.txt", situation->name);
 	golden_compare(name, text);
@@ -419,51 +416,11 @@ is_told_as_agreed(void **state)
 	diff_side_free(after);
 }
 
-/* ---- Markdown ---- */
-
-static void
-places_cannot_leave_their_cell(void **state)
-{
-	static struct diff_line line = { .where = "a|b`c``d.py:1 <f>",
-		                             .function = "f",
-		                             .domain = "heap",
-		                             .source = "",
-		                             .file = "",
-		                             .domain_kind = DOMAIN_HEAP,
-		                             .held = { MIB, MIB, 0, 0, 0 } };
-	static struct diff_side none = {
-		.path = "", .session = "", .program = "p", .python_version = "", .cause = "exited"
-	};
-	struct diff_side one = none;
-	char *text = NULL;
-	size_t length = 0;
-	FILE *stream = open_memstream(&text, &length);
-	struct diff *diff;
-
-	(void)state;
-	one.lines = &line;
-	one.line_count = 1;
-	diff = diff_compare(&none, &one, DIFF_BY_LINE);
-	render_diff_markdown(diff, 10, stream);
-	assert_int_equal(fclose(stream), 0);
-	assert_non_null(strstr(text, "| heap | ``` a\\|b`c``d.py:1 <f> ``` |\n"));
-	assert_non_null(strstr(text, "at the new a\\|b\\`c\\`\\`d.py:1 \\<f\\>"));
-	free(text);
-	diff_free(diff);
-}
-
 int
 main(void)
 {
-	struct CMUnitTest tests[6 + ARRAY_LEN(situations)] = {
-		cmocka_unit_test(lines_are_known_again),          cmocka_unit_test(each_line_is_in_one_row),
-		cmocka_unit_test(a_function_of_very_many_lines),  cmocka_unit_test(a_change_within_the_error_is_no_change),
-		cmocka_unit_test(places_cannot_leave_their_cell),
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(situations); i++)
-		tests[6 + i] = (struct CMUnitTest){ .name = situations[i].name,
-			                                .test_func = is_told_as_agreed,
-			                                .initial_state = (void *)(uintptr_t)&situations[i] };
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	EACH (situation, situations, ARRAY_LEN(situations))
+		test_add((struct CMUnitTest){
+			.name = situation->name, .test_func = is_told_as_agreed, .initial_state = (void *)(uintptr_t)situation });
+	return test_run(NULL, NULL, NULL, NULL);
 }

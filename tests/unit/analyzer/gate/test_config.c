@@ -1,16 +1,12 @@
 /*
  * test_config.c - is .kmemshim.yml read as docs/ci.md says, and is what is wrong in it told with its place?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "base/regular_file.h"
@@ -39,8 +35,7 @@ read_text(const char *text, struct fail *fail)
 	return config_read(scratch_file, "2026-11-23", fail);
 }
 
-static void
-what_is_written_is_read(void **state)
+TEST(what_is_written_is_read)
 {
 	struct fail fail = { .text = "" };
 	struct config *config = read_text("budgets:\n"
@@ -94,8 +89,7 @@ what_is_written_is_read(void **state)
 }
 
 /* A file that says nothing, and the one that --init writes: what holds without one. */
-static void
-the_template_changes_nothing(void **state)
+TEST(the_template_changes_nothing)
 {
 	static const char *const nothing[] = { "", "# nothing\n", "budgets:\n", "budgets:\n  lines:\nsuppressions: ~\n" };
 	struct fail fail = { .text = "" };
@@ -120,8 +114,7 @@ the_template_changes_nothing(void **state)
 }
 
 /* Each of its comments that is an example is one that can be read. */
-static void
-the_examples_of_the_template_can_be_read(void **state)
+TEST(the_examples_of_the_template_can_be_read)
 {
 	struct fail fail = { .text = "" };
 	char *text = NULL;
@@ -185,8 +178,7 @@ static const struct {
 	{ "a: \xff\n", "is not YAML" },
 };
 
-static void
-what_is_wrong_is_told_with_its_line_and_column(void **state)
+TEST(what_is_wrong_is_told_with_its_line_and_column)
 {
 	struct fail fail;
 	size_t wrong = 0;
@@ -217,8 +209,7 @@ add_lsan(struct config *config, const char *path, struct fail *fail)
 	return config_add_lsan(config, path, file, fail);
 }
 
-static void
-suppressions_of_leak_sanitizer_are_read(void **state)
+TEST(suppressions_of_leak_sanitizer_are_read)
 {
 	static const char file[] = "# known\n\n  leak:libfoo.so  \nleak:^grow$\r\n";
 	static const char *const wrong[] = { "leak:a\nrace:b\n", "leak:\n", "foo\n" };
@@ -242,8 +233,7 @@ suppressions_of_leak_sanitizer_are_read(void **state)
 }
 
 /* Whoever sends a branch sends its configuration: these took minutes. */
-static void
-what_costs_more_than_it_has_bytes_is_refused(void **state)
+TEST(what_costs_more_than_it_has_bytes_is_refused)
 {
 	static const char *const parts[] = { "[", "{b: ", "- " };
 	char *text = memory_zeroed(YAML_READ_BYTES_MAX + 100, 1);
@@ -303,8 +293,7 @@ static const struct {
 	{ "*.so*free", "libfoo.so.1 f_free", true },
 };
 
-static void
-patterns_fit_as_documented(void **state)
+TEST(patterns_fit_as_documented)
 {
 	for (size_t i = 0; i < ARRAY_LEN(pattern_cases); i++) {
 		if (pattern_fits(pattern_cases[i].pattern, pattern_cases[i].text) != pattern_cases[i].fits)
@@ -312,18 +301,4 @@ patterns_fit_as_documented(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_written_is_read),
-		cmocka_unit_test(the_template_changes_nothing),
-		cmocka_unit_test(the_examples_of_the_template_can_be_read),
-		cmocka_unit_test(what_is_wrong_is_told_with_its_line_and_column),
-		cmocka_unit_test(what_costs_more_than_it_has_bytes_is_refused),
-		cmocka_unit_test(suppressions_of_leak_sanitizer_are_read),
-		cmocka_unit_test(patterns_fit_as_documented),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

@@ -472,7 +472,7 @@ static char *
 totals_of(struct model *model)
 {
 	const struct report_options all = { .top = 5 };
-	char *text = written(model, &rank_peak, &all, render_text_totals);
+	char *text = written_part(model, &rank_peak, &all, render_totals);
 
 	for (const char *line = text; line != NULL && *line != '\0'; line = strchr(line, '\n')) {
 		line += *line == '\n';

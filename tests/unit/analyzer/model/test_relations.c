@@ -14,6 +14,7 @@
 #include "load_built.h"
 #include "model/model_build.h"
 #include "model/model_load.h"
+#include "base/document.h"
 #include "report/render.h"
 #include "report/report.h"
 #include "scratch.h"
@@ -47,6 +48,7 @@ load(void **state)
 	};
 	struct render_options as_text = { .heading = NULL };
 	struct report_options all = { .top = UINT64_MAX, .frames_bytes = UINT64_MAX };
+	struct document document = { .count = 0 };
 	struct fail fail = { .text = "" };
 	struct report *report;
 	size_t bytes;
@@ -65,7 +67,8 @@ load(void **state)
 	render_json(report, stream);
 	fclose(stream);
 	stream = open_memstream(&text, &bytes);
-	render_text_lines(report, &as_text, stream);
+	render_lines(report, &as_text, &document);
+	document_put(&document, stream);
 	fclose(stream);
 	report_free(report);
 	ranked = rank_run((struct finished_model){ model }, &rank_sites, NULL);

@@ -1,6 +1,8 @@
 /*
  * test_render_glance.c - what is said first of a program that has ended?
  */
+#include "test.h"
+
 #include "hand_model.h"
 #include "written.h"
 
@@ -17,13 +19,11 @@ write_glance(const struct report *report, FILE *stream)
 		render_glance((struct report *)(uintptr_t)report, &(struct glance_options){ .columns = 100 }, stream, &fail));
 }
 
-static void
-what_a_sample_found_was_in_memory_too(void **state)
+TEST(what_a_sample_found_was_in_memory_too)
 {
 	struct kmem_resident resident = { .resident_bytes = 102 * MIB };
 	char *text;
 
-	(void)state;
 	hand_model_make(&hand);
 	(void)hand_model_site(&hand, HEAP, 41, 40 * MIB);
 	hand_model_exited(&hand, 0);
@@ -34,8 +34,7 @@ what_a_sample_found_was_in_memory_too(void **state)
 	free(text);
 }
 
-static void
-an_eighth_more_than_was_ever_in_memory_is_told(void **state)
+TEST(an_eighth_more_than_was_ever_in_memory_is_told)
 {
 	static const struct {
 		uint64_t most_bytes;
@@ -45,7 +44,6 @@ an_eighth_more_than_was_ever_in_memory_is_told(void **state)
 		{ 799 * MIB, "Held at the peak (900 MiB in all, at most 799 MiB of it in memory):\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char *text;
 
@@ -62,8 +60,7 @@ an_eighth_more_than_was_ever_in_memory_is_told(void **state)
 }
 
 /* Of a line that works with much and leaks a little, the word alone would blame all of it. */
-static void
-how_much_of_a_row_leaks_is_told_where_it_is_little(void **state)
+TEST(how_much_of_a_row_leaks_is_told_where_it_is_little)
 {
 	static const struct {
 		uint64_t leaking_bytes, other_bytes;
@@ -75,7 +72,6 @@ how_much_of_a_row_leaks_is_told_where_it_is_little(void **state)
 		{ 2 * MIB, 199 * MIB, "train.py:41 epoch\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char *text;
 
@@ -91,12 +87,10 @@ how_much_of_a_row_leaks_is_told_where_it_is_little(void **state)
 }
 
 /* Each kind of memory had its peak at a moment of its own: the sum was never there. */
-static void
-what_was_not_there_at_one_time_is_a_sum(void **state)
+TEST(what_was_not_there_at_one_time_is_a_sum)
 {
 	char *text;
 
-	(void)state;
 	hand_model_make(&hand);
 	(void)hand_model_site(&hand, HEAP, 41, 60 * MIB);
 	(void)hand_model_site(&hand, MMAP, 42, 40 * MIB);
@@ -112,8 +106,7 @@ what_was_not_there_at_one_time_is_a_sum(void **state)
 }
 
 /* Pages that others read first are in its memory and not in its container's sum: both figures are right. */
-static void
-more_in_memory_than_the_limit_is_explained(void **state)
+TEST(more_in_memory_than_the_limit_is_explained)
 {
 	static const struct {
 		uint64_t limit_bytes, machine_bytes, most_bytes, charged_bytes, sampled_bytes;
@@ -153,8 +146,7 @@ more_in_memory_than_the_limit_is_explained(void **state)
 }
 
 /* What the driver gave PyTorch and what its tensors take are two figures of one device: the difference is named. */
-static void
-what_pytorch_caches_is_not_in_the_lines_of_a_device(void **state)
+TEST(what_pytorch_caches_is_not_in_the_lines_of_a_device)
 {
 	static const struct {
 		bool is_alive;
@@ -167,7 +159,6 @@ what_pytorch_caches_is_not_in_the_lines_of_a_device(void **state)
 		        "   9.00 GiB  100 %  ██████████  train.py:44 epoch\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_site *site;
 		char *text;
@@ -197,15 +188,13 @@ what_pytorch_caches_is_not_in_the_lines_of_a_device(void **state)
 }
 
 /* The rows say where all of it is, but for a twentieth. */
-static void
-what_no_row_has_is_told(void **state)
+TEST(what_no_row_has_is_told)
 {
 	static const struct {
 		uint64_t rest;
 		bool is_told;
 	} cases[] = { { 27, true }, { 13, false } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char *text;
 
@@ -223,18 +212,4 @@ what_no_row_has_is_told(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_sample_found_was_in_memory_too),
-		cmocka_unit_test(an_eighth_more_than_was_ever_in_memory_is_told),
-		cmocka_unit_test(how_much_of_a_row_leaks_is_told_where_it_is_little),
-		cmocka_unit_test(what_was_not_there_at_one_time_is_a_sum),
-		cmocka_unit_test(more_in_memory_than_the_limit_is_explained),
-		cmocka_unit_test(what_pytorch_caches_is_not_in_the_lines_of_a_device),
-		cmocka_unit_test(what_no_row_has_is_told),
-	};
-
-	return cmocka_run_group_tests_name("glance", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

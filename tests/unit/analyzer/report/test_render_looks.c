@@ -1,6 +1,8 @@
 /*
  * test_render_looks.c - what was looked at some time before the end: does the page say so?
  */
+#include "test.h"
+
 #include "hand_model.h"
 #include "written.h"
 
@@ -16,11 +18,11 @@ make(void)
 }
 
 static void
-write_page(const struct report *report, FILE *stream)
+add_page(const struct report *report, struct document *document)
 {
-	render_text_totals(report, stream);
-	written_lines(report, stream);
-	render_text_remarks(report, stream);
+	render_totals(report, document);
+	written_lines(report, document);
+	render_remarks(report, document);
 }
 
 /* The page of the model that was made, for free(). */
@@ -29,7 +31,7 @@ page(const char *domain)
 {
 	const struct report_options rows = { .top = 5, .domain = domain };
 
-	return written(&hand.model, &rank_sites, &rows, write_page);
+	return written_part(&hand.model, &rank_sites, &rows, add_page);
 }
 
 static void
@@ -43,8 +45,7 @@ check_page(const char *says)
 }
 
 /* Whoever asks for one domain is not told of the others' memory. */
-static void
-a_page_of_one_domain_is_of_that_alone(void **state)
+TEST(a_page_of_one_domain_is_of_that_alone)
 {
 	static const char *const others[] = { "\n  cuda:0 ", "Resident set", "Processes", "  64.0 KiB  heap" };
 	char *text;
@@ -67,45 +68,37 @@ a_page_of_one_domain_is_of_that_alone(void **state)
 }
 
 /* How long before the end was it looked at? Where that is not known: before what was seen last. */
-static void
-the_age_of_the_resident_set_is_said(void **state)
+TEST(the_age_of_the_resident_set_is_said)
 {
 	static const struct {
 		bool is_end_known;
 		uint64_t beat_ns, end_ns; // after the look
 		const char *says;
+		uint64_t beat_bytes;
 	} cases[] = {
-		{ true, 10000000, 640000000, "Resident set, sampled 0.6 s before exit\n" },
-		{ true, 10000000, 90000000, "Resident set at exit\n" },
-		{ true, UINT64_C(16000000000), UINT64_C(17000000000), "Resident set, sampled 17.0 s before exit\n" },
-		{ false, UINT64_C(1900000000), 0, "Resident set, sampled 1.9 s before it was last seen, with 300 MiB\n" },
-		{ false, 90000000, 0, "Resident set at the last sample\n" },
+		{ true, 10000000, 640000000, "Resident set, sampled 0.6 s before exit\n", 300 * MIB },
+		{ true, 10000000, 90000000, "Resident set at exit\n", 300 * MIB },
+		{ true, UINT64_C(16000000000), UINT64_C(17000000000), "Resident set, sampled 17.0 s before exit\n", 300 * MIB },
+		{ false, UINT64_C(1900000000), 0, "Resident set, sampled 1.9 s before it was last seen, with 300 MiB\n",
+		  300 * MIB },
+		{ false, 90000000, 0, "Resident set at the last sample\n", 300 * MIB },
+		{ true, UINT64_C(13000000000), UINT64_C(14000000000),
+		  "Resident set, sampled 14.0 s before exit; it was last seen with 900 MiB\n", 900 * MIB },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		make();
 		hand.resident.monotonic_ns = UINT64_C(7000000000);
 		hand.heartbeat.monotonic_ns = hand.resident.monotonic_ns + cases[i].beat_ns;
+		hand.heartbeat.resident_bytes = cases[i].beat_bytes;
 		if (cases[i].is_end_known)
 			hand.process.ended_monotonic_ns = hand.resident.monotonic_ns + cases[i].end_ns;
 		check_page(cases[i].says);
 	}
 }
 
-static void
-a_look_of_another_time_is_told_beside_the_last_heartbeat(void **state)
-{
-	make();
-	hand.resident.monotonic_ns = UINT64_C(7000000000);
-	hand.heartbeat.monotonic_ns = UINT64_C(20000000000);
-	hand.heartbeat.resident_bytes = 900 * MIB;
-	hand.process.ended_monotonic_ns = UINT64_C(21000000000);
-	check_page("Resident set, sampled 14.0 s before exit; it was last seen with 900 MiB\n");
-}
-
 /* A mapping of a block that found no room is nobody's. */
-static void
-what_found_no_room_is_not_attributed(void **state)
+TEST(what_found_no_room_is_not_attributed)
 {
 	static const char libraries[] = "  not attributed  1.0 MiB  mapped by direct system calls or by libraries";
 	static const char blocks[] = ", or blocks that were not\n                           recorded (see Losses)\n  total";
@@ -120,9 +113,56 @@ what_found_no_room_is_not_attributed(void **state)
 	check_page(says);
 }
 
-/* Kinds are counted now and then: of a process that was killed, blocks came and went since. */
 static void
-kinds_that_were_counted_earlier_say_so(void **state)
+add_waste(const struct report *report, struct document *document)
+{
+	render_waste(report, 5, document);
+}
+
+/* A fifth of what was in memory is no finding of its own, and is told in the sentence about all: both are one figure. */
+TEST(what_malloc_keeps_is_the_verdicts_part)
+{
+	static const struct report_options rows = { .top = 5 };
+	char *text;
+
+	make();
+	hand.resident.part_bytes[KMEM_RESIDENT_HEAP] = 250 * MIB;
+	hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 100, .empty_bytes = 60 * MIB };
+	text = written_part(&hand.model, &rank_sites, &rows, add_waste);
+	if (strstr(text, " 60.0 MiB  in all: 20 % of what was in memory\n") == NULL)
+		fail_msg("%s", text);
+	free(text);
+}
+
+static void
+add_views(const struct report *report, struct document *document)
+{
+	const struct tree_options wanted = { .heading = report->heading, .bytes_of = model_site_peak, .is_peak = true };
+
+	render_tree(report, &wanted, document);
+	render_groups(report, GROUPING_FILE, 5, document);
+}
+
+/* What was asked for and not touched is in neither: one heading, one figure. */
+TEST(views_of_one_figure_agree)
+{
+	static const struct report_options rows = { .top = 5 };
+	char *text;
+
+	make();
+	hand.sites[0].untouched_bytes = 300 * MIB;
+	text = written_part(&hand.model, &rank_peak, &rows, add_views);
+	if (strstr(text, "Held at the peak: 100 MiB of the host's memory\n300 MiB was asked for and not touched:") ==
+	        NULL ||
+	    strstr(text,
+	           "Held at the peak, by file: 100 MiB of the host's memory\n300 MiB was asked for and not touched:") ==
+	        NULL)
+		fail_msg("%s", text);
+	free(text);
+}
+
+/* Kinds are counted now and then: of a process that was killed, blocks came and went since. */
+TEST(kinds_that_were_counted_earlier_say_so)
 {
 	static struct model_tally kinds[] = { { { "float" }, 510 }, { { "dict" }, 7 } };
 	static const struct {
@@ -147,8 +187,7 @@ kinds_that_were_counted_earlier_say_so(void **state)
 }
 
 /* A line has room for some kinds: one that is as frequent may have none. */
-static void
-kinds_that_are_left_out_are_said(void **state)
+TEST(kinds_that_are_left_out_are_said)
 {
 	static struct model_tally kinds[] = { { { "tuple" }, 650 }, { { "float" }, 630 }, { { "str" }, 600 } };
 	static const struct {
@@ -172,8 +211,7 @@ kinds_that_are_left_out_are_said(void **state)
 }
 
 /* Figures of several processes are sums: of what was there at the same time, or of more? */
-static void
-whether_sums_were_there_at_once_is_always_said(void **state)
+TEST(whether_sums_were_there_at_once_is_always_said)
 {
 	static const struct {
 		size_t process_count;
@@ -205,8 +243,7 @@ whether_sums_were_there_at_once_is_always_said(void **state)
 }
 
 /* A stripped program: "allocated at st", with frames that read "?", helps nobody. */
-static void
-what_has_no_name_has_an_address_and_a_way_to_get_one(void **state)
+TEST(what_has_no_name_has_an_address_and_a_way_to_get_one)
 {
 	const struct report_options rows = { .top = 5, .frames_bytes = UINT64_MAX };
 	char *text;
@@ -235,8 +272,7 @@ what_has_no_name_has_an_address_and_a_way_to_get_one(void **state)
 }
 
 /* Of a recursion the innermost frames are recorded: the page must not read as if that were all. */
-static void
-that_outer_frames_are_missing_is_said(void **state)
+TEST(that_outer_frames_are_missing_is_said)
 {
 	static const struct {
 		uint32_t omitted, before_gap;
@@ -258,8 +294,7 @@ that_outer_frames_are_missing_is_said(void **state)
 }
 
 /* That some sums agree is no word about the processes, and a filter leaves out some of the last requests. */
-static void
-of_one_domain_nothing_is_said_of_all(void **state)
+TEST(of_one_domain_nothing_is_said_of_all)
 {
 	struct model_process processes[2];
 	char *text;
@@ -281,8 +316,7 @@ of_one_domain_nothing_is_said_of_all(void **state)
 	free(text);
 }
 
-static void
-one_is_no_plural(void **state)
+TEST(one_is_no_plural)
 {
 	char *text;
 
@@ -295,8 +329,7 @@ one_is_no_plural(void **state)
 }
 
 /* A note that is wider than the page is broken below its own beginning. */
-static void
-losses_fit_the_page(void **state)
+TEST(losses_fit_the_page)
 {
 	char *text;
 
@@ -314,11 +347,10 @@ efforts_text(void)
 {
 	const struct report_options rows = { .top = 5 };
 
-	return written(&hand.model, &rank_sites, &rows, render_text_efforts);
+	return written_part(&hand.model, &rank_sites, &rows, render_efforts);
 }
 
-static void
-what_recording_did_is_told_for_each_thousand_events(void **state)
+TEST(what_recording_did_is_told_for_each_thousand_events)
 {
 	struct model_efforts *efforts;
 	char *text;
@@ -350,24 +382,4 @@ what_recording_did_is_told_for_each_thousand_events(void **state)
 	free(text);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_page_of_one_domain_is_of_that_alone),
-		cmocka_unit_test(the_age_of_the_resident_set_is_said),
-		cmocka_unit_test(a_look_of_another_time_is_told_beside_the_last_heartbeat),
-		cmocka_unit_test(kinds_that_were_counted_earlier_say_so),
-		cmocka_unit_test(kinds_that_are_left_out_are_said),
-		cmocka_unit_test(what_found_no_room_is_not_attributed),
-		cmocka_unit_test(what_has_no_name_has_an_address_and_a_way_to_get_one),
-		cmocka_unit_test(that_outer_frames_are_missing_is_said),
-		cmocka_unit_test(of_one_domain_nothing_is_said_of_all),
-		cmocka_unit_test(one_is_no_plural),
-		cmocka_unit_test(losses_fit_the_page),
-		cmocka_unit_test(what_recording_did_is_told_for_each_thousand_events),
-		cmocka_unit_test(whether_sums_were_there_at_once_is_always_said),
-	};
-
-	return cmocka_run_group_tests_name("looks", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,6 +1,8 @@
 /*
  * test_render_tree.c - which callers does the tree show, and which are one row?
  */
+#include "test.h"
+
 #include "hand_model.h"
 #include "written.h"
 
@@ -16,11 +18,11 @@ live_of(const struct model_site *site)
 }
 
 static void
-write_tree(const struct report *report, FILE *stream)
+add_tree(const struct report *report, struct document *document)
 {
 	const struct tree_options wanted = { .heading = "Live", .bytes_of = live_of, .has_all = has_all };
 
-	render_tree(report, &wanted, stream);
+	render_tree(report, &wanted, document);
 }
 
 #define C_LIBRARY "libc.so.6"
@@ -72,15 +74,14 @@ add_site(uint64_t bytes, const struct model_frame *frames, uint32_t count)
 static void
 check_tree(const char *wanted)
 {
-	char *text = written(&hand.model, &rank_sites, &(struct report_options){ .top = UINT64_MAX }, write_tree);
+	char *text = written_part(&hand.model, &rank_sites, &(struct report_options){ .top = UINT64_MAX }, add_tree);
 
 	assert_string_equal(text, wanted);
 	free(text);
 }
 
 /* Two addresses of one line, below start-up that branches: libc calls constructors and main(). */
-static void
-a_native_tree_begins_with_the_programs_own_code(void **state)
+TEST(a_native_tree_begins_with_the_programs_own_code)
 {
 	hand_model_make(&hand);
 	has_all = false;
@@ -109,8 +110,7 @@ a_native_tree_begins_with_the_programs_own_code(void **state)
 }
 
 /* The import of a user's own module takes several ways through the import system. */
-static void
-the_import_system_is_left_out(void **state)
+TEST(the_import_system_is_left_out)
 {
 	hand_model_make(&hand);
 	has_all = false;
@@ -126,8 +126,7 @@ the_import_system_is_left_out(void **state)
 }
 
 /* A program's own main() is its own; the interpreter's is not. */
-static void
-what_only_start_up_held_is_the_interpreters(void **state)
+TEST(what_only_start_up_held_is_the_interpreters)
 {
 	hand_model_make(&hand);
 	has_all = false;
@@ -141,14 +140,4 @@ what_only_start_up_held_is_the_interpreters(void **state)
 	           " 30.0 MiB   75 %  left by imports and the interpreter\n");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_native_tree_begins_with_the_programs_own_code),
-		cmocka_unit_test(the_import_system_is_left_out),
-		cmocka_unit_test(what_only_start_up_held_is_the_interpreters),
-	};
-
-	return cmocka_run_group_tests_name("tree", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

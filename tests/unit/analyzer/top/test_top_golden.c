@@ -1,11 +1,7 @@
 /*
  * test_top_golden.c - does `kmemshim top --once` of a capture read as it was agreed?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -99,8 +95,7 @@ add_screen(unsigned rows, unsigned columns, const char *domain, FILE *to)
 	              domain != NULL ? domain : "", text);
 }
 
-static void
-the_first_screen_reads_as_agreed(void **state)
+TEST_WITH(the_first_screen_reads_as_agreed, scratch_make, scratch_remove)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -117,12 +112,4 @@ the_first_screen_reads_as_agreed(void **state)
 	free(text);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_first_screen_reads_as_agreed, scratch_make, scratch_remove),
-	};
-
-	return cmocka_run_group_tests_name("golden", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

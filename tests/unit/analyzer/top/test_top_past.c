@@ -1,6 +1,8 @@
 /*
  * test_top_past.c - how much more than a minute ago, how fast now, and in which order?
  */
+#include "test.h"
+
 #include "made_sample.h"
 
 #include "top/top_past.h"
@@ -34,8 +36,7 @@ seen(double seconds, uint64_t live_bytes, uint64_t allocated_bytes)
 	return sample;
 }
 
-static void
-the_first_look_has_nothing_to_compare_with(void **state)
+TEST_WITH(the_first_look_has_nothing_to_compare_with, begin, end)
 {
 	struct top_sample *sample = seen(100, 5 * MIB, 9 * MIB);
 
@@ -47,8 +48,7 @@ the_first_look_has_nothing_to_compare_with(void **state)
 }
 
 /* 2 MiB a second at first, then 10: the rate is of the last five seconds, growth is of the last minute. */
-static void
-rates_are_of_five_seconds_and_growth_is_of_a_minute(void **state)
+TEST_WITH(rates_are_of_five_seconds_and_growth_is_of_a_minute, begin, end)
 {
 	static const struct {
 		unsigned at;
@@ -77,8 +77,7 @@ rates_are_of_five_seconds_and_growth_is_of_a_minute(void **state)
 }
 
 /* Two samples a second: there is room for 45 seconds of them, and nothing older is claimed. */
-static void
-with_many_looks_growth_is_of_less_than_a_minute(void **state)
+TEST_WITH(with_many_looks_growth_is_of_less_than_a_minute, begin, end)
 {
 	struct top_sample *sample = NULL;
 
@@ -92,8 +91,7 @@ with_many_looks_growth_is_of_less_than_a_minute(void **state)
 	made_sample_free(sample);
 }
 
-static void
-what_was_not_there_has_grown_by_all_of_it(void **state)
+TEST_WITH(what_was_not_there_has_grown_by_all_of_it, begin, end)
 {
 	struct top_sample *sample = seen(0, MIB, MIB);
 
@@ -117,8 +115,7 @@ what_was_not_there_has_grown_by_all_of_it(void **state)
 }
 
 /* A capture that is read while it is written may tell less than the time before. */
-static void
-a_rate_is_never_negative(void **state)
+TEST_WITH(a_rate_is_never_negative, begin, end)
 {
 	struct top_sample *sample = seen(0, MIB, 9 * MIB);
 
@@ -130,8 +127,7 @@ a_rate_is_never_negative(void **state)
 	made_sample_free(sample);
 }
 
-static void
-what_was_forgotten_is_not_compared_with(void **state)
+TEST_WITH(what_was_forgotten_is_not_compared_with, begin, end)
 {
 	made_sample_free(seen(0, MIB, MIB));
 	top_past_forget(past);
@@ -142,8 +138,7 @@ what_was_forgotten_is_not_compared_with(void **state)
 	made_sample_free(sample);
 }
 
-static void
-rows_are_in_the_order_that_is_wanted(void **state)
+TEST_WITH(rows_are_in_the_order_that_is_wanted, begin, end)
 {
 	static const struct {
 		const char *place;
@@ -176,8 +171,7 @@ rows_are_in_the_order_that_is_wanted(void **state)
 }
 
 /* Before there are samples, the capture's own timeline tells growth; it does not tell what was allocated by whom. */
-static void
-the_timeline_of_the_capture_tells_growth_at_once(void **state)
+TEST_WITH(the_timeline_of_the_capture_tells_growth_at_once, begin, end)
 {
 	static struct model_point_site then[KMEM_HISTORY_SITES];
 	static struct model_point points[2];
@@ -217,8 +211,7 @@ the_timeline_of_the_capture_tells_growth_at_once(void **state)
 }
 
 /* A line that is not among the largest of the timeline then held less than the least of them: where that is little, all of it is growth. */
-static void
-what_the_timeline_left_out_has_grown_by_nearly_all_of_it(void **state)
+TEST_WITH(what_the_timeline_left_out_has_grown_by_nearly_all_of_it, begin, end)
 {
 	static struct model_point_site then[KMEM_HISTORY_SITES];
 	static struct model_point points[2];
@@ -251,20 +244,4 @@ what_the_timeline_left_out_has_grown_by_nearly_all_of_it(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_first_look_has_nothing_to_compare_with, begin, end),
-		cmocka_unit_test_setup_teardown(rates_are_of_five_seconds_and_growth_is_of_a_minute, begin, end),
-		cmocka_unit_test_setup_teardown(with_many_looks_growth_is_of_less_than_a_minute, begin, end),
-		cmocka_unit_test_setup_teardown(what_was_not_there_has_grown_by_all_of_it, begin, end),
-		cmocka_unit_test_setup_teardown(a_rate_is_never_negative, begin, end),
-		cmocka_unit_test_setup_teardown(what_was_forgotten_is_not_compared_with, begin, end),
-		cmocka_unit_test_setup_teardown(rows_are_in_the_order_that_is_wanted, begin, end),
-		cmocka_unit_test_setup_teardown(the_timeline_of_the_capture_tells_growth_at_once, begin, end),
-		cmocka_unit_test_setup_teardown(what_the_timeline_left_out_has_grown_by_nearly_all_of_it, begin, end),
-	};
-
-	return cmocka_run_group_tests_name("past", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,11 +1,7 @@
 /*
  * test_top_sample.c - what does a sample have of the lines of a capture?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +24,7 @@ add_line(struct capture_builder *builder, const char *function, uint64_t bytes)
 }
 
 /* Two instances of a template stand in one line of the source, and only the middle of their names differs, which is not shown. */
-static void
-lines_that_look_the_same_are_compared_with_themselves(void **state)
+TEST_WITH(lines_that_look_the_same_are_compared_with_themselves, scratch_make, scratch_remove)
 {
 	const struct model_options captures = { .capture = scratch_file };
 	const struct top_wish wish = { .capture = NULL };
@@ -39,7 +34,6 @@ lines_that_look_the_same_are_compared_with_themselves(void **state)
 	unsigned char *file;
 	size_t bytes;
 
-	(void)state;
 	add_line(builder, LONG "_of_int_" LONG, 2 * MIB);
 	add_line(builder, LONG "_of_string_" LONG, MIB);
 	file = capture_builder_finish(builder, KMEM_STATE_CLEAN_EXIT, &bytes);
@@ -59,13 +53,4 @@ lines_that_look_the_same_are_compared_with_themselves(void **state)
 	top_sample_free(samples[1]);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(lines_that_look_the_same_are_compared_with_themselves, scratch_make,
-		                                scratch_remove),
-	};
-
-	return cmocka_run_group_tests_name("top_sample", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

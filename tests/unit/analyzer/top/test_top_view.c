@@ -1,6 +1,8 @@
 /*
  * test_top_view.c - what does a screen of this size show, and does nothing stand outside of it?
  */
+#include "test.h"
+
 #include "made_sample.h"
 
 #include <locale.h>
@@ -80,8 +82,7 @@ make_rows(unsigned count)
 	}
 }
 
-static void
-each_figure_has_its_column(void **state)
+TEST_WITH(each_figure_has_its_column, begin, end)
 {
 	struct top_row *row;
 
@@ -131,8 +132,7 @@ each_figure_has_its_column(void **state)
 }
 
 /* With fewer than 60 columns figures give way to places; a place that is too long shows that there is more. */
-static void
-a_narrow_screen_shows_places(void **state)
+TEST_WITH(a_narrow_screen_shows_places, begin, end)
 {
 	make_rows(1);
 	free(sample->rows[0].place);
@@ -148,8 +148,7 @@ a_narrow_screen_shows_places(void **state)
 }
 
 /* All sizes of a terminal that somebody pulls at: address sanitizer looks on. */
-static void
-nothing_stands_outside_of_any_size(void **state)
+TEST_WITH(nothing_stands_outside_of_any_size, begin, end)
 {
 	make_rows(40);
 	for (unsigned rows = 0; rows < 12; rows++) {
@@ -166,8 +165,7 @@ nothing_stands_outside_of_any_size(void **state)
 	assert_string_equal(row_text(0), "kmemshim top");
 }
 
-static void
-the_chosen_row_can_be_seen(void **state)
+TEST_WITH(the_chosen_row_can_be_seen, begin, end)
 {
 	static const struct {
 		size_t chosen, first; // as it was
@@ -195,8 +193,7 @@ the_chosen_row_can_be_seen(void **state)
 	assert_int_equal(style_at(8, 0), TOP_PLAIN);
 }
 
-static void
-what_is_used_of_the_limit_stands_on_top(void **state)
+TEST_WITH(what_is_used_of_the_limit_stands_on_top, begin, end)
 {
 	static const struct {
 		uint64_t used_mib, limit_bytes;
@@ -250,8 +247,7 @@ what_is_used_of_the_limit_stands_on_top(void **state)
 	assert_string_equal(row_text(1), "100 MiB in use of the limit of 200 MiB: 50 %");
 }
 
-static void
-a_name_cannot_steer_the_terminal(void **state)
+TEST_WITH(a_name_cannot_steer_the_terminal, begin, end)
 {
 	make_rows(1);
 	free(sample->rows[0].place);
@@ -261,8 +257,7 @@ a_name_cannot_steer_the_terminal(void **state)
 	assert_string_equal(row_text(5) + 18, "a?[2J?b?c?\303\266?d:3 f");
 }
 
-static void
-how_it_ended_is_said(void **state)
+TEST_WITH(how_it_ended_is_said, begin, end)
 {
 	static const struct {
 		int wait_status;
@@ -287,8 +282,7 @@ how_it_ended_is_said(void **state)
 }
 
 /* Of Python lines alone, or of native ones; scrolled as far as there is something. */
-static void
-an_open_line_shows_its_stack(void **state)
+TEST_WITH(an_open_line_shows_its_stack, begin, end)
 {
 	made_sample_free(sample);
 	(void)hand_model_site(&hand, HEAP, 41, 50 * MIB);
@@ -323,8 +317,7 @@ an_open_line_shows_its_stack(void **state)
 }
 
 /* Where it leaves the name alone. */
-static void
-the_moment_of_the_sample_stands_on_the_right(void **state)
+TEST_WITH(the_moment_of_the_sample_stands_on_the_right, begin, end)
 {
 	(void)setenv("TZ", "UTC", 1);
 	state_of.taken = 3723;
@@ -341,20 +334,4 @@ the_moment_of_the_sample_stands_on_the_right(void **state)
 	assert_string_equal(row_text(0), "kmemshim top  train.py (pid 4242)  running");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(each_figure_has_its_column, begin, end),
-		cmocka_unit_test_setup_teardown(a_narrow_screen_shows_places, begin, end),
-		cmocka_unit_test_setup_teardown(nothing_stands_outside_of_any_size, begin, end),
-		cmocka_unit_test_setup_teardown(the_chosen_row_can_be_seen, begin, end),
-		cmocka_unit_test_setup_teardown(what_is_used_of_the_limit_stands_on_top, begin, end),
-		cmocka_unit_test_setup_teardown(a_name_cannot_steer_the_terminal, begin, end),
-		cmocka_unit_test_setup_teardown(how_it_ended_is_said, begin, end),
-		cmocka_unit_test_setup_teardown(an_open_line_shows_its_stack, begin, end),
-		cmocka_unit_test_setup_teardown(the_moment_of_the_sample_stands_on_the_right, begin, end),
-	};
-
-	return cmocka_run_group_tests_name("view", tests, use_utf8, NULL);
-}
+RUN_TESTS_IN(use_utf8, NULL)

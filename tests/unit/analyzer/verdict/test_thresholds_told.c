@@ -113,7 +113,7 @@ parts_told(unsigned count, uint64_t bytes)
 	facts.live_count = 1;
 	facts.end = VERDICT_END_SIGNAL;
 	for (unsigned i = 0; i < count; i++)
-		facts.memory.parts[i] = (struct verdict_part){ "a-part", false, i == 0 ? 10000 * MIB : bytes };
+		facts.memory.parts[i] = (struct verdict_part){ .name = "a-part", .bytes = i == 0 ? 10000 * MIB : bytes };
 	verdict = (struct verdict){ .finding_count = 1, .findings = { { .kind = FINDING_PARTS } } };
 	verdict_say(&facts, &verdict);
 	for (const char *at = verdict.text; (at = strstr(at, "a-part")) != NULL; at++)

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "base/document.h"
 #include "report/render.h"
 #include "report/report.h"
 #include "verdict/verdict.h"
@@ -776,9 +777,11 @@ lines_break_where_a_person_would(void **state)
 			size_t length = 0;
 			FILE *stream = open_memstream(&written, &length);
 			struct report report = { .verdict = { .text = text, .next = "" } };
+			struct document document = { .count = 0 };
 
 			(void)snprintf(text, sizeof(text), "%0*d %s and more B words", width, 0, kept[i]);
-			render_text_verdict(&report, stream);
+			render_verdict(&report, &document);
+			document_put(&document, stream);
 			assert_int_equal(fclose(stream), 0);
 			assert_non_null(strstr(written, kept[i]));
 			assert_true(strcspn(written, "\n") <= 100);

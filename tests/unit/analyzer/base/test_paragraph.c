@@ -1,20 +1,15 @@
 /*
  * test_paragraph.c - does a text fit into the columns that there are, and is every character of it whole?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text_clean.h"
-#include "report/paragraph.h"
+#include "base/paragraph.h"
 
-static void
-a_text_that_is_too_wide_leaves_its_middle(void **state)
+TEST(a_text_that_is_too_wide_leaves_its_middle)
 {
 	static const struct {
 		const char *text;
@@ -38,8 +33,7 @@ a_text_that_is_too_wide_leaves_its_middle(void **state)
 }
 
 /* One, two, three and four bytes; each cut lies between two of them. */
-static void
-no_character_is_cut(void **state)
+TEST(no_character_is_cut)
 {
 	static const char
 		text[] = "a\303\266\342\202\254\360\237\220\215b\303\266\342\202\254\360\237\220\215c\303\266\342\202\254";
@@ -54,13 +48,4 @@ no_character_is_cut(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_text_that_is_too_wide_leaves_its_middle),
-		cmocka_unit_test(no_character_is_cut),
-	};
-
-	return cmocka_run_group_tests_name("paragraph", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -3,7 +3,7 @@
  *
  * When failing  errors stay in the stream.
  */
-#include "report/paragraph.h"
+#include "base/paragraph.h"
 
 #include <stdbool.h>
 #include <string.h>
