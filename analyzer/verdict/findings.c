@@ -21,6 +21,7 @@
 #define RECORDER_PART 10                           // of what was in memory: the recorder's own is worth a sentence
 #define WORTH_RECORDER_BYTES (UINT64_C(8) << 20)   // of a small program its fixed part is
 #define END_PART 2                                 // of the most in memory: with less left, most of it was temporary
+#define PARTS_TOLD 3                               // the largest; a further one is told alone
 #define PINNED_PART 8                              // of the host's memory: less is not worth a sentence
 // of the device: as much that pools keep is worth a sentence, even where it was not enough
 #define POOLS_PART 8
@@ -271,10 +272,8 @@ find_line(struct verdict_facts *facts, struct verdict *verdict)
 	else if (are_imports_more && !are_imports_first) {
 		add(verdict, FINDING_IMPORTS, facts->import_bytes, live_bytes, NULL)->is_after_line = true;
 	}
-	if (is_last_told(facts, verdict)) {
-		add(verdict, FINDING_LAST_TAKER, line_bytes(facts, &facts->last_taker), live_bytes, &facts->last_taker)
-			->is_told = next->site_count != 0 && next->largest == facts->last_taker.largest;
-	}
+	if (is_last_told(facts, verdict))
+		add(verdict, FINDING_LAST_TAKER, line_bytes(facts, &facts->last_taker), live_bytes, &facts->last_taker);
 }
 
 /*
@@ -382,17 +381,6 @@ find_failed(struct verdict_facts *facts, struct verdict *verdict)
 		find_freed(facts, verdict);
 }
 
-/* Is the line what the last sentence is about? */
-static bool
-was_named_last(const struct verdict *verdict, const struct rank_line *line)
-{
-	const struct finding *last = &verdict->findings[verdict->finding_count - 1];
-
-	return (last->kind == FINDING_LINE || last->kind == FINDING_LINE_OF_ALL || last->kind == FINDING_ACCUMULATES ||
-	        last->kind == FINDING_MAY_ACCUMULATE || last->kind == FINDING_FILLING || last->kind == FINDING_HOLDER) &&
-	       last->line.largest == line->largest;
-}
-
 /* It ended well, though it did not get all the memory that it asked for. PyTorch is refused by devices as a matter of course. */
 static void
 find_recovered(struct verdict_facts *facts, struct verdict *verdict)
@@ -438,11 +426,8 @@ find_exited(struct verdict_facts *facts, struct verdict *verdict)
 		find_freed(facts, verdict);
 	find_recovered(facts, verdict);
 	/* Held all along, and released by a destructor or a handler: nobody else would tell of it. */
-	if (top->site_count != 0 && top->released_bytes >= WORTH_RELEASED_BYTES) {
-		bool is_told = was_named_last(verdict, top);
-
-		add(verdict, FINDING_RELEASED_AT_EXIT, top->released_bytes, 0, top)->is_told = is_told;
-	}
+	if (top->site_count != 0 && top->released_bytes >= WORTH_RELEASED_BYTES)
+		add(verdict, FINDING_RELEASED_AT_EXIT, top->released_bytes, 0, top);
 }
 
 FIND_IF(over_limit, facts->limit_bytes != UINT64_MAX && facts->live_bytes > facts->limit_bytes, OVER_LIMIT,
@@ -530,7 +515,7 @@ is_part_told(const struct verdict_facts *facts, uint64_t bytes, const struct ver
 	uint64_t larger = SUM_OF(part, memory->parts, memory->part_count, part->bytes > bytes);
 
 	return ANY(finding, verdict->findings, verdict->finding_count,
-	           finding->kind == FINDING_PARTS && larger < VERDICT_PARTS_TOLD);
+	           finding->kind == FINDING_PARTS && larger < PARTS_TOLD);
 }
 
 /* Lines do not have all that was in memory. */

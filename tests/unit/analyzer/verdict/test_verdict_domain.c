@@ -263,10 +263,8 @@ who_killed_it_is_said_of_every_domain(void **state)
 		bool is_machine;
 		const char *cause, *says;
 	} cases[] = {
-		{ false, "container-limit",
-		  "because the container's memory limit was reached (certain: the cgroup's oom_kill counter rose from 0 to 1)." },
-		{ true, "machine-memory",
-		  "because the machine ran out of memory (certain: the cgroup's oom_kill counter rose from 0 to 1)." },
+		{ false, "container-limit", "because the container's memory limit was reached." },
+		{ true, "machine-memory", "because the machine ran out of memory." },
 	};
 
 	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {

@@ -46,18 +46,13 @@ looked(uint64_t heap_bytes, uint64_t reserved_bytes, uint64_t own_bytes)
 	hand.heartbeat.resident_bytes = hand.resident.resident_bytes;
 }
 
-/* The verdict's words, in their order. */
+/* Words of the verdict, in any order. */
 static void
 assert_says(const char *const *words)
 {
-	const char *at = verdict.text;
-
 	for (; *words != NULL; words++) {
-		const char *found = strstr(at, *words);
-
-		if (found == NULL)
-			fail_msg("not there, or not there any more: \"%s\"\n%s\nNext: %s", *words, verdict.text, verdict.next);
-		at = found + strlen(*words);
+		if (strstr(verdict.text, *words) == NULL)
+			fail_msg("not there: \"%s\"\n%s\nNext: %s", *words, verdict.text, verdict.next);
 	}
 }
 
@@ -145,19 +140,17 @@ a_line_of_which_a_part_is_there_counts_with_that_part(void **state)
 static const struct {
 	uint64_t line_bytes, heap_bytes, reserved_bytes, own_bytes, charged_bytes;
 	const char *found; // NULL: the line explains it
-	const char *parts; // and how they are told, in part
+	const char *parts; // in part
 	const char *why;
 } explained_cases[] = {
 	{ 100 * MIB, 200 * MIB, 80 * MIB, 20 * MIB, 0, NULL, "", "a third is enough" },
 	{ 99 * MIB, 110 * MIB, 170 * MIB, 20 * MIB, 0, "; parts-in-memory 170 MiB of 300 MiB; live 99.0 MiB; line",
-	  "; 105 MiB was live at recorded lines; 20.0 MiB was the recorder's own; the rest was 4.8 MiB. No line explains it: none holds a third",
-	  "less is not" },
+	  "; 105 MiB live at recorded lines; 20.0 MiB the recorder's own; 4.8 MiB", "less is not" },
 	{ 10 * MIB, 200 * MIB, 0, 20 * MIB, 0, "; parts-in-memory 189 MiB of 220 MiB; live 10.0 MiB; line",
-	  "189 MiB was malloc's, beyond what is live; ", "nobody looked at malloc's pages" },
+	  "189 MiB malloc's, beyond what is live; ", "nobody looked at malloc's pages" },
 	{ 10 * MIB, 20 * MIB, 30 * MIB, 10 * MIB, 0, NULL, "", "a small program" },
 	{ 150 * MIB, 160 * MIB, 0, 0, 500 * MIB, "; parts-in-memory 340 MiB of 500 MiB; live 150 MiB; line",
-	  "340 MiB was other processes, and pages of files; 159 MiB was live at recorded lines; ",
-	  "others filled the container" },
+	  "340 MiB other processes, and pages of files; 159 MiB live at recorded lines; ", "others filled the container" },
 	{ 170 * MIB, 180 * MIB, 0, 0, 500 * MIB, NULL, "", "but a third of it is told at once" },
 };
 
@@ -177,8 +170,7 @@ no_line_is_named_before_it_was_said_where_the_rest_is(void **state)
 			assert_found(&verdict, explained_cases[i].found);
 		else
 			assert_not_found(&verdict, "parts-in-memory");
-		if (strstr(verdict.text, explained_cases[i].parts) == NULL)
-			fail_msg("%s: %s", explained_cases[i].why, verdict.text);
+		assert_parts(&verdict, explained_cases[i].parts);
 	}
 }
 
@@ -189,31 +181,31 @@ static const struct {
 	const char *why;
 } container_cases[] = {
 	{ { .anonymous_bytes = 60 * MIB, .memory_files_bytes = 230 * MIB },
-	  "230 MiB was files that lie in memory (/dev/shm, other tmpfs folders); 60.0 MiB was the recorder's",
+	  "230 MiB files that lie in memory (/dev/shm, other tmpfs folders); 60.0 MiB the recorder's",
 	  "remove-files-in-memory",
 	  "nobody's pages, as long as the files are there" },
 	{ { .anonymous_bytes = 280 * MIB, .memory_files_bytes = 1 * MIB },
-	  "229 MiB was other processes, and the kernel's for all",
+	  "229 MiB other processes, and the kernel's for all",
 	  "see-container",
 	  "other processes" },
 	{ { .anonymous_bytes = 60 * MIB, .memory_files_bytes = 164 * MIB },
-	  "164 MiB was files that lie in memory (/dev/shm, other tmpfs folders); 66.0 MiB was other processes, and pages of files",
+	  "164 MiB files that lie in memory (/dev/shm, other tmpfs folders); 66.0 MiB other processes, and pages of files",
 	  "remove-files-in-memory",
 	  "a quarter came after the look" },
 	{ { .anonymous_bytes = 61 * MIB, .memory_files_bytes = 10 * MIB },
-	  "220 MiB was other processes, and pages of files",
+	  "220 MiB other processes, and pages of files",
 	  "see-container-and-files",
 	  "and so did nearly all" },
 	{ { .anonymous_bytes = 61 * MIB, .memory_files_bytes = 165 * MIB },
-	  "65.0 MiB was other processes, and the kernel's for all",
+	  "65.0 MiB other processes, and the kernel's for all",
 	  "remove-files-in-memory",
 	  "less may be the kernel's" },
 	{ { .anonymous_bytes = 60 * MIB, .cached_bytes = 400 * MIB },
-	  "230 MiB was contents of files on disk",
+	  "230 MiB contents of files on disk",
 	  "release-blocks",
 	  "the kernel drops these" },
 	{ { .anonymous_bytes = 0, .memory_files_bytes = 230 * MIB },
-	  "230 MiB was other processes, and pages of files",
+	  "230 MiB other processes, and pages of files",
 	  "release-blocks",
 	  "nobody looked" },
 };
@@ -228,8 +220,7 @@ what_filled_the_container_beside_the_program_is_told(void **state)
 		hand.process.container = container_cases[i].container;
 		kill_it(300 * MIB, 300 * MIB);
 		hand_model_decide(&hand, &verdict);
-		if (strstr(verdict.text, container_cases[i].parts) == NULL)
-			fail_msg("%s: %s", container_cases[i].why, verdict.text);
+		assert_parts(&verdict, container_cases[i].parts);
 		assert_advised(&verdict, container_cases[i].advice);
 	}
 }
@@ -247,7 +238,7 @@ what_the_program_took_after_the_look_is_its_own(void **state)
 	kill_it(300 * MIB, 300 * MIB);
 	hand.heartbeat.resident_bytes = 170 * MIB;
 	hand_model_decide(&hand, &verdict);
-	SAYS("130 MiB was other processes, and the kernel's for all", "100 MiB was newer than the last sample");
+	assert_parts(&verdict, "130 MiB other processes, and the kernel's for all; 100 MiB newer than the last sample");
 }
 
 /* A thread's own area is allocated with its stack: where it was started is known. */
@@ -291,7 +282,6 @@ kinds_of_memory_of_one_line_are_one(void **state)
 	looked(290 * MIB + 110 * MIB, 0, 0);
 	hand_model_decide(&hand, &verdict);
 	assert_says(words);
-	assert_null(strstr(verdict.text, "No line holds a third"));
 }
 
 /* A third of it is much, but not the most. */
@@ -303,37 +293,13 @@ a_line_is_not_named_alone_where_files_in_memory_held_more(void **state)
 	hand.process.container = (struct kmem_container){ .anonymous_bytes = 120 * MIB, .memory_files_bytes = 180 * MIB };
 	kill_it(300 * MIB, 300 * MIB);
 	hand_model_decide(&hand, &verdict);
-	SAYS(" 180 MiB was files that lie in memory", "110 MiB was live at recorded lines", "110 MiB was live");
-	assert_null(strstr(verdict.text, "No line explains it"));
+	assert_parts(&verdict,
+	             "180 MiB files that lie in memory (/dev/shm, other tmpfs folders); 110 MiB live at recorded lines");
 	assert_advised(&verdict, "remove-files-in-memory");
 }
 
-/* Many lines of one cause, a program that is well, much that imports left, and two lines that are named. */
 static void
-what_is_explained_needs_no_such_word(void **state)
-{
-	for (unsigned i = 0; i < 5; i++) {
-		hand_model_make(&hand);
-		for (unsigned line = 1; line <= 4; line++) {
-			struct model_site *site = hand_model_site(&hand, HEAP, 10 * line, (i == 4 ? 50 : 45) * MIB);
-
-			if (i == 1)
-				hand_model_generations(site, 60, 60, 15, 15);
-			if (i == 3 && line > 1)
-				site->stack_flags = KMEM_STACK_IMPORT_CUT;
-		}
-		looked(205 * MIB, 0, 10 * MIB);
-		if (i == 2)
-			hand_model_exited(&hand, 0);
-		else
-			kill_it(300 * MIB, 300 * MIB);
-		hand_model_decide(&hand, &verdict);
-		assert_int_equal(strstr(verdict.text, "No line explains it") != NULL, i == 0);
-	}
-}
-
-static void
-a_look_of_another_time_says_its_age(void **state)
+what_came_after_the_look_is_a_part(void **state)
 {
 	hand_model_site(&hand, HEAP, 41, 50 * MIB);
 	looked(62 * MIB, 0, 0);
@@ -343,8 +309,7 @@ a_look_of_another_time_says_its_age(void **state)
 	hand_model_waited(&hand, SIGKILL);
 	hand_model_decide(&hand, &verdict);
 	assert_found(&verdict, "parts-in-memory 227 MiB of 289 MiB; live 50.0 MiB; line");
-	SAYS("227 MiB was newer than the last sample",
-	     "60.0 s before the end, when 62.0 MiB was in memory. No line explains it");
+	assert_parts(&verdict, "227 MiB newer than the last sample");
 }
 
 /* Code and data of a program are in each of its processes, and in memory once: that is no growth after the look. */
@@ -368,7 +333,6 @@ what_processes_share_is_no_other_time(void **state)
 	hand.model.process_count = 2;
 	hand_model_decide(&hand, &verdict);
 	assert_found(&verdict, "parts-in-memory 124 MiB of 224 MiB; live 100 MiB; ");
-	assert_null(strstr(verdict.text, "That sample was"));
 }
 
 /* A file that is mapped and read fills memory, and no block of it is live. */
@@ -396,8 +360,7 @@ the_line_that_maps_most_files_is_named(void **state)
 		if (i == 1)
 			assert_found(&verdict, "mapped-files 150 MiB of 164 MiB at train.py:10 epoch");
 		else
-			SAYS("150 MiB was pages of files and shared memory");
-		assert_int_equal(strstr(verdict.text, "No line explains it") != NULL, i == 2);
+			assert_parts(&verdict, "150 MiB pages of files and shared memory");
 	}
 }
 
@@ -431,11 +394,10 @@ the_line_of_what_was_there_before_the_fork_is_named(void **state)
 		hand.model.processes = processes;
 		hand.model.process_count = 2;
 		hand_model_decide(&hand, &verdict);
-		SAYS("90.0 MiB was memory from before the fork");
+		assert_parts(&verdict, "90.0 MiB memory from before the fork");
 		assert_int_equal(
 			strstr(verdict.text, " Most of what was there before the fork was allocated at train.py:4 epoch.") != NULL,
 			i == 0);
-		assert_int_equal(strstr(verdict.text, "No line explains it") != NULL, i != 0);
 	}
 }
 
@@ -449,8 +411,7 @@ what_lines_held_at_the_look_is_not_denied(void **state)
 	hand_model_waited(&hand, SIGKILL);
 	hand_model_decide(&hand, &verdict);
 	assert_found(&verdict, "parts-in-memory 240 MiB of 300 MiB; live 6.0 MiB; line");
-	SAYS(" Most of what lines held then was released afterwards.");
-	assert_null(strstr(verdict.text, "No line holds"));
+	SAYS(" Most of what lines held at the last sample was released afterwards.");
 }
 
 /* A sentence without what is in memory has the figures of the tables. */
@@ -561,7 +522,7 @@ freed_memory_is_told_of_who_ended_well_too(void **state)
 		"likely");
 	assert_advised(&verdict, "return-freed-memory");
 	assert_non_null(strstr(verdict.next, "call ctypes.CDLL(None).malloc_trim(0) after much was freed; and allocate"));
-	assert_non_null(strstr(verdict.next, "; with 24 threads also set MALLOC_ARENA_MAX=2"));
+	SAYS("With 24 threads MALLOC_ARENA_MAX=2");
 }
 
 /* Of a minute, all was live until so long before the end, and so much was allocated since then. */
@@ -688,7 +649,7 @@ what_came_after_the_look_is_freed_memory_where_it_can_be_nothing_else(void **sta
 			assert_found(&verdict, "freed-not-returned 222 MiB of 350 MiB, likely");
 		else
 			assert_not_found(&verdict, "freed-not-returned");
-		assert_int_equal(strstr(verdict.text, "at the last sample malloc") != NULL, i == 0);
+		assert_int_equal(strstr(verdict.text, "at the last sample only about") != NULL, i == 0);
 	}
 }
 
@@ -769,8 +730,7 @@ what_was_live_at_the_look_is_not_free_whatever_the_map_says(void **state)
 		hand.process.heartbeat_count = 2;
 		hand_model_waited(&hand, SIGKILL);
 		hand_model_decide(&hand, &verdict);
-		if ((strstr(found_text(&verdict), "freed-not-returned") != NULL) != moving_cases[i].is_told ||
-		    (strstr(verdict.text, "fragmentation") != NULL) != moving_cases[i].is_told)
+		if ((strstr(found_text(&verdict), "freed-not-returned") != NULL) != moving_cases[i].is_told)
 			fail_msg("case %zu: %s", i, verdict.text);
 	}
 }
@@ -797,7 +757,7 @@ of_several_processes_the_one_that_keeps_most_is_told(void **state)
 	hand_model_decide(&hand, &verdict);
 	assert_ptr_equal(verdict.memory.freed.process, &processes[1]);
 	assert_found(&verdict, "freed-not-returned 250 MiB of 300 MiB at train.py:7 epoch, likely");
-	SAYS(" malloc of worker (pid ");
+	SAYS(" that malloc of worker (pid ");
 	assert_true(verdict_freed_of(&hand.model, &processes[0]).freed_bytes == 80 * MIB);
 }
 
@@ -830,8 +790,7 @@ a_librarys_own_allocator_is_said_to_have_grown(void **state)
 	assert_string_equal(found_text(&verdict), "ending; live 812 MiB; line 812 MiB of 812 MiB at train.py:18 epoch");
 	SAYS("was in the allocator of pyarrow, which grew (estimated) at");
 	assert_advised(&verdict, "hold-less, system-allocators");
-	assert_non_null(
-		strstr(verdict.next, "--system-allocators -- python train.py 'it'\\''s'` (ARROW_DEFAULT_MEMORY_POOL=system)"));
+	assert_non_null(strstr(verdict.next, "--system-allocators -- python train.py 'it'\\''s'`"));
 
 	hand.launcher.flags = KMEM_LAUNCHER_SYSTEM_ALLOCATORS; // it was recorded so
 	hand_model_decide(&hand, &verdict);
@@ -905,13 +864,12 @@ what_was_touched_at_the_peak_is_no_more_than_was_in_memory(void **state)
 	hand.process.resident = NULL;
 	hand.launcher.max_resident_bytes = 120 * MIB;
 	hand_model_decide(&hand, &verdict);
-	SAYS(
-		" It had at most 120 MiB in memory. It held at most 160 MiB in its heap, 100 MiB of it touched. 100 MiB of that");
+	SAYS(" It held at most 160 MiB in its heap, 100 MiB of it touched.");
 	assert_advised(&verdict, "hold-less-at-peak");
 	hand.launcher.max_resident_bytes = 62 * MIB;
 	hand_model_decide(&hand, &verdict);
 	SAYS(" It had at most 62.0 MiB in memory. It held at most 160 MiB in its heap, at least 60.0 MiB of it untouched. "
-	     "100 MiB of the rest (100 %) was allocated at train.py:11 epoch.");
+	     "At the peak 100 MiB (100 % of what was touched) was");
 	assert_advised(&verdict, "nothing"); // nobody knows how much of the line's was in memory
 }
 
@@ -935,9 +893,8 @@ parts_of_a_peak_are_of_the_whole_that_is_told(void **state)
 	hand.launcher.max_resident_bytes = 749 * MIB;
 	hand_model_decide(&hand, &verdict);
 	SAYS(
-		" It had at most 749 MiB in memory, up to 204 MiB of it in its heap. 91.0 MiB of that (45 %) was allocated at "
-		"train.py:20 epoch. In all kinds of memory that line held 111 MiB. 113 MiB of the 204 MiB (55 %) was left by imports.",
-		" 90.0 MiB of train.py:20 epoch was held until the end, and released by exit handlers or destructors.");
+		" up to 204 MiB of it in its heap. At the peak 91.0 MiB (45 %) was allocated at train.py:20 epoch. In all kinds of "
+		"memory that line held 111 MiB. 113 MiB of the 204 MiB (55 %) was left by imports.");
 }
 
 /* Where much of it was never touched, and where the peak is the sum of what was live at a heartbeat. */
@@ -1015,8 +972,7 @@ main(void)
 		cmocka_unit_test_setup(stacks_of_threads_have_a_line, make),
 		cmocka_unit_test_setup(kinds_of_memory_of_one_line_are_one, make),
 		cmocka_unit_test_setup(a_line_is_not_named_alone_where_files_in_memory_held_more, make),
-		cmocka_unit_test_setup(what_is_explained_needs_no_such_word, make),
-		cmocka_unit_test_setup(a_look_of_another_time_says_its_age, make),
+		cmocka_unit_test_setup(what_came_after_the_look_is_a_part, make),
 		cmocka_unit_test_setup(the_line_that_maps_most_files_is_named, make),
 		cmocka_unit_test_setup(the_line_of_what_was_there_before_the_fork_is_named, make),
 		cmocka_unit_test_setup(what_lines_held_at_the_look_is_not_denied, make),

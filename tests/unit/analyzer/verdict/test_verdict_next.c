@@ -145,11 +145,11 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		  "they were held, perhaps, by the stack of thread 7.",
 		  "look for what keeps the blocks of train.py:41 epoch alive" },
 		{ { "perhaps", "the stack of thread 7 -> list of 285,600, [*] -> str", 32, "list", 285600, "", "", "", "" },
-		  "It grows in a call that has not returned, as a load does: blocks from 12 of 12 generations",
+		  "It grows in a call that has not returned, as a load does.",
 		  "load less of it at once at train.py:41 epoch, piece by piece: the call that makes them has not returned" },
 		{ { "held", "local `rows` of f_impl() (f.c:69) -> list of 285,600 [*] -> str", 32, "list", 285600, "", "native",
 		    "", "" },
-		  "It grows in a call that has not returned, as a load does: blocks from 12 of 12 generations",
+		  "It grows in a call that has not returned, as a load does.",
 		  "load less of it at once at train.py:41 epoch, piece by piece: the call that makes them has not returned" },
 		{ { "held", "local `queue` of wait_impl() (f.c:69) -> list of 900 [*] -> str", 32, "list", 900, "", "native",
 		    "", "" },
@@ -869,8 +869,7 @@ a_line_that_grows_with_the_depth_of_a_recursion_is_told_so(void **state)
 		hand.heartbeat.available_bytes = 100 * MIB;
 		hand_model_waited(&hand, SIGKILL);
 		hand_model_decide(&hand, &verdict);
-		assert_int_equal(strstr(verdict.text, "It grows with the depth of epoch, which calls itself: blocks from 12") !=
-		                     NULL,
+		assert_int_equal(strstr(verdict.text, "It grows with the depth of epoch, which calls itself.") != NULL,
 		                 is_deep);
 		assert_int_equal(strstr(verdict.next,
 		                        "let epoch call itself less deep, or hold less in each call: what train.py:41 epoch "
@@ -1052,7 +1051,6 @@ a_line_is_told_once_and_never_of_more_than_all(void **state)
 		assert_int_equal(
 			strstr(found_text(&verdict), "; peak 299 MiB; peak-line 299 MiB of 299 MiB at train.py:41 epoch") != NULL,
 			i == 1);
-		assert_null(strstr(strstr(verdict.text, "train.py:41") + 1, "train.py:41"));
 	}
 }
 
@@ -1193,7 +1191,7 @@ who_took_much_last_of_a_killed_program_is_named(void **state)
 		const char *found, *next;
 	} cases[] = {
 		{ 110, 1, false, false, SIGKILL,
-		  "next-line 110 MiB of 224 MiB at train.py:50 epoch; came-last 110 MiB of 224 MiB at train.py:50 epoch (told)",
+		  "next-line 110 MiB of 224 MiB at train.py:50 epoch; came-last 110 MiB of 224 MiB at train.py:50 epoch",
 		  "hold less at once at train.py:50 epoch, which took much last, or at train.py:41 epoch (smaller pieces, a smaller "
 		  "type, release earlier), or give the program more memory" },
 		{ 110, 1, false, true, SIGKILL, "line 114 MiB of 224 MiB at train.py:41 epoch; next-line", NULL },
