@@ -1,17 +1,13 @@
 /*
  * test_advice.c - can a person do what Next says, and is it about the memory that was the reason?
  */
-#include "hand_model.h"
-#include "found.h"
+#include "verdict_case.h"
 #include "model/model_holders.h"
 
 #include <signal.h>
 
-static struct hand_model hand;
-
 /* What can be raised is named: a limit that nobody set cannot be. */
-static void
-who_may_raise_something_is_told_what(void **state)
+CASE(who_may_raise_something_is_told_what)
 {
 	static const struct {
 		uint64_t space_bytes, set_bytes;
@@ -28,9 +24,7 @@ who_may_raise_something_is_told_what(void **state)
 		  "vm.overcommit_ratio" },
 		{ 4 * GIB, 0, 2, true, "ask for less at once at train.py:41 epoch, or raise its guard (--guard)" },
 	};
-	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 3 * GIB);
@@ -48,11 +42,8 @@ who_may_raise_something_is_told_what(void **state)
 }
 
 /* While it runs it can be looked into: the line that grows comes before what else grows. */
-static void
-what_grows_in_a_program_that_runs_is_to_be_looked_into_now(void **state)
+CASE(what_grows_in_a_program_that_runs_is_to_be_looked_into_now)
 {
-	struct verdict verdict;
-
 	for (int is_leak = 0; is_leak < 2; is_leak++) {
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), is_leak ? 12 : 1, 12, 3, 3);
@@ -66,13 +57,8 @@ what_grows_in_a_program_that_runs_is_to_be_looked_into_now(void **state)
 }
 
 /* The largest line is a data set, and another one grows: it is the one to look for. */
-static void
-what_grows_beside_a_larger_line_is_to_be_looked_into(void **state)
+CASE(what_grows_beside_a_larger_line_is_to_be_looked_into)
 {
-	struct verdict verdict;
-
-	(void)state;
-	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 12, 300 * MIB);
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 40 * MIB), 12, 12, 3, 3);
 	hand.process.is_alive = true;
@@ -82,8 +68,7 @@ what_grows_beside_a_larger_line_is_to_be_looked_into(void **state)
 }
 
 /* Of a leak that is slow enough to be seen for half a minute, more memory finishes the run. */
-static void
-who_has_a_run_to_finish_is_told_how_fast_it_grew(void **state)
+CASE(who_has_a_run_to_finish_is_told_how_fast_it_grew)
 {
 	static struct kmem_heartbeat beats[60];
 	static const struct {
@@ -97,9 +82,7 @@ who_has_a_run_to_finish_is_told_how_fast_it_grew(void **state)
 		{ SIGTERM, true, "release-blocks" }, // more memory would not have finished it
 		{ SIGSEGV, true, "release-blocks" },
 	};
-	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
@@ -121,13 +104,8 @@ who_has_a_run_to_finish_is_told_how_fast_it_grew(void **state)
 }
 
 /* It ended well, and nobody else would tell of it. */
-static void
-a_request_that_was_refused_is_told_of_a_program_that_went_on(void **state)
+CASE(a_request_that_was_refused_is_told_of_a_program_that_went_on)
 {
-	struct verdict verdict;
-
-	(void)state;
-	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 700 * MIB);
 	hand_model_exited(&hand, 0);
 	hand_model_decide(&hand, &verdict);
@@ -149,13 +127,8 @@ a_request_that_was_refused_is_told_of_a_program_that_went_on(void **state)
 }
 
 /* The heap of it may hold more; it is not what filled /dev/shm. */
-static void
-where_shared_memory_is_full_its_line_is_told(void **state)
+CASE(where_shared_memory_is_full_its_line_is_told)
 {
-	struct verdict verdict;
-
-	(void)state;
-	hand_model_make(&hand);
 	hand_model_domain(&hand.domains[MMAP], "shared");
 	hand_model_site(&hand, MMAP, 31, 61 * MIB);
 	hand_model_site(&hand, HEAP, 20, 110 * MIB);
@@ -167,17 +140,14 @@ where_shared_memory_is_full_its_line_is_told(void **state)
 }
 
 /* Blocks of the heap are looked at: what a library maps at the same line may be held by anything. */
-static void
-what_holds_a_line_is_said_of_memory_that_was_looked_at(void **state)
+CASE(what_holds_a_line_is_said_of_memory_that_was_looked_at)
 {
 	struct holders_way way = {
 		"held", "global `hot` of module __main__ -> list of 30", 32, "list", 30, "", "", "", ""
 	};
 	struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
 	struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
-	struct verdict verdict;
 
-	(void)state;
 	for (int is_mapped = 0; is_mapped < 2; is_mapped++) {
 		struct model_site *site;
 
@@ -196,15 +166,12 @@ what_holds_a_line_is_said_of_memory_that_was_looked_at(void **state)
 }
 
 /* Of small objects a sample is known: neither figure is exact. */
-static void
-how_many_blocks_a_caller_keeps_is_as_exact_as_it_is_known(void **state)
+CASE(how_many_blocks_a_caller_keeps_is_as_exact_as_it_is_known)
 {
 	static const char *const says[] = { ": 4,190,506 of 4,190,506 blocks that ",
 		                                ": ≈4,190,000 of ≈4,190,000 blocks that " };
 
-	(void)state;
 	for (unsigned is_sample = 0; is_sample < 2; is_sample++) {
-		struct verdict verdict;
 
 		hand_model_make(&hand);
 		if (is_sample != 0)
@@ -227,21 +194,4 @@ how_many_blocks_a_caller_keeps_is_as_exact_as_it_is_known(void **state)
 		if (strstr(verdict.next, says[is_sample]) == NULL)
 			fail_msg("%s", verdict.next);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(how_many_blocks_a_caller_keeps_is_as_exact_as_it_is_known),
-		cmocka_unit_test(who_may_raise_something_is_told_what),
-		cmocka_unit_test(what_grows_in_a_program_that_runs_is_to_be_looked_into_now),
-		cmocka_unit_test(what_grows_beside_a_larger_line_is_to_be_looked_into),
-		cmocka_unit_test(who_has_a_run_to_finish_is_told_how_fast_it_grew),
-		cmocka_unit_test(a_request_that_was_refused_is_told_of_a_program_that_went_on),
-		cmocka_unit_test(where_shared_memory_is_full_its_line_is_told),
-		cmocka_unit_test(what_holds_a_line_is_said_of_memory_that_was_looked_at),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

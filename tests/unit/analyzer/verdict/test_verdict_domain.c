@@ -1,13 +1,9 @@
 /*
  * test_verdict_domain.c - is what is said about one domain alone true of that domain, and about nothing else?
  */
-#include "hand_model.h"
-#include "found.h"
+#include "verdict_case.h"
 
 #include "verdict/verdict.h"
-
-static struct hand_model hand;
-static struct verdict verdict;
 
 static void
 exited(int status)
@@ -71,8 +67,7 @@ static const struct {
 	{ "reserved", true, "ending; domain [reserved]; refused-requests", "ask-about-all" },
 };
 
-static void
-a_domain_is_told_alone(void **state)
+CASE(a_domain_is_told_alone)
 {
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		make_device(cases[i].is_leak);
@@ -86,8 +81,7 @@ a_domain_is_told_alone(void **state)
 }
 
 /* What grows is not always what holds most. */
-static void
-a_small_leak_is_told_beside_the_largest_line(void **state)
+CASE(a_small_leak_is_told_beside_the_largest_line)
 {
 	struct model_site *site;
 
@@ -105,8 +99,7 @@ a_small_leak_is_told_beside_the_largest_line(void **state)
 	assert_non_null(strstr(verdict.next, "the tensors of train.py:50 epoch"));
 }
 
-static void
-what_was_given_back_is_told_of_the_peak(void **state)
+CASE(what_was_given_back_is_told_of_the_peak)
 {
 	make_device(false);
 	hand.sites[3].live_bytes = hand.domains[TENSORS0].live_bytes = MIB;
@@ -116,8 +109,7 @@ what_was_given_back_is_told_of_the_peak(void **state)
 }
 
 /* Its own requests, with what became of them. When the end is about the domain, the verdict is. */
-static void
-requests_are_those_of_the_domain(void **state)
+CASE(requests_are_those_of_the_domain)
 {
 	for (int is_fatal = 0; is_fatal < 2; is_fatal++) {
 		make_device(false);
@@ -142,8 +134,7 @@ requests_are_those_of_the_domain(void **state)
 }
 
 /* An end that is not about a device says what the largest one held; what grows there is what there is to do, if nothing else is. */
-static void
-of_another_end_the_device_is_a_sentence(void **state)
+CASE(of_another_end_the_device_is_a_sentence)
 {
 	for (int is_leak = 0; is_leak < 2; is_leak++) {
 		make_device(is_leak);
@@ -157,8 +148,7 @@ of_another_end_the_device_is_a_sentence(void **state)
 }
 
 /* Of PyTorch's arenas nearly all: a recording of small objects would name no line of the user's. */
-static void
-what_imports_left_in_a_domain_is_said(void **state)
+CASE(what_imports_left_in_a_domain_is_said)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		hand_model_make(&hand);
@@ -178,12 +168,10 @@ what_imports_left_in_a_domain_is_said(void **state)
 }
 
 /* Lines are in the order of what is in memory: the figures beside them must be, too. */
-static void
-what_was_never_touched_is_in_no_share(void **state)
+CASE(what_was_never_touched_is_in_no_share)
 {
 	struct model_site *site;
 
-	hand_model_make(&hand);
 	site = hand_model_site(&hand, HEAP, 2, 2048 * MIB);
 	site->untouched_bytes = hand.domains[HEAP].untouched_bytes = hand.process.untouched_bytes = 2047 * MIB;
 	hand_model_site(&hand, HEAP, 6, 205 * MIB);
@@ -197,8 +185,7 @@ what_was_never_touched_is_in_no_share(void **state)
 }
 
 /* The same as the whole verdict says of it. */
-static void
-what_may_be_a_data_set_is_told_as_such(void **state)
+CASE(what_may_be_a_data_set_is_told_as_such)
 {
 	static const char *const names[] = { "heap", "python/arena" };
 
@@ -218,8 +205,7 @@ what_may_be_a_data_set_is_told_as_such(void **state)
 }
 
 /* Sums say that they are, and how much of them was there at the same time. */
-static void
-of_several_processes_it_is_a_sum(void **state)
+CASE(of_several_processes_it_is_a_sum)
 {
 	struct model_process processes[2];
 
@@ -238,8 +224,7 @@ of_several_processes_it_is_a_sum(void **state)
 }
 
 /* The launcher's shell and the workers of a loader have no part in what one process holds on a device. */
-static void
-processes_that_held_none_are_not_counted(void **state)
+CASE(processes_that_held_none_are_not_counted)
 {
 	struct model_process processes[3];
 
@@ -256,8 +241,7 @@ processes_that_held_none_are_not_counted(void **state)
 }
 
 /* Which limit it was is no matter of a domain. */
-static void
-who_killed_it_is_said_of_every_domain(void **state)
+CASE(who_killed_it_is_said_of_every_domain)
 {
 	static const struct {
 		bool is_machine;
@@ -281,8 +265,7 @@ who_killed_it_is_said_of_every_domain(void **state)
 }
 
 /* Of what still runs the end is not known. */
-static void
-of_processes_that_run_no_end_is_told(void **state)
+CASE(of_processes_that_run_no_end_is_told)
 {
 	struct model_process processes[2];
 
@@ -299,8 +282,7 @@ of_processes_that_run_no_end_is_told(void **state)
 }
 
 /* As of training on several devices at once, which holds the same on each. */
-static void
-of_equal_devices_none_held_less(void **state)
+CASE(of_equal_devices_none_held_less)
 {
 	static struct model_domain domains[5];
 	static const char *const names[] = { "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4" };
@@ -331,8 +313,7 @@ of_equal_devices_none_held_less(void **state)
 }
 
 /* Four devices, long names, a line that grows beside the largest on each: the last sentence is whole. */
-static void
-long_names_are_not_cut_off(void **state)
+CASE(long_names_are_not_cut_off)
 {
 	static char name[200];
 	static const char *const names[] = { "cuda:0", "cuda:1", "cuda:2", "cuda:3" };
@@ -354,8 +335,7 @@ long_names_are_not_cut_off(void **state)
 }
 
 /* Refused where nothing was ever held: another device is no help where none was asked. */
-static void
-of_nothing_the_next_thing_fits_the_domain(void **state)
+CASE(of_nothing_the_next_thing_fits_the_domain)
 {
 	static const struct {
 		const char *name, *wanted, *advised, *next;
@@ -381,12 +361,10 @@ of_nothing_the_next_thing_fits_the_domain(void **state)
 }
 
 /* What is free in arenas is told first where it is most of the memory; else the line that is not much smaller. */
-static void
-free_arenas_are_told_where_they_are_most(void **state)
+CASE(free_arenas_are_told_where_they_are_most)
 {
 	static const uint64_t free_bytes[] = { 190 * MIB, 50 * MIB };
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_LEN(free_bytes); i++) {
 		hand_model_make(&hand);
 		hand_model_domain(&hand.domains[MMAP], "python/arena");
@@ -401,8 +379,7 @@ free_arenas_are_told_where_they_are_most(void **state)
 }
 
 /* Nothing but arenas: `peak` has no line of them to show, whatever they were called. */
-static void
-of_arenas_the_next_thing_is_their_objects(void **state)
+CASE(of_arenas_the_next_thing_is_their_objects)
 {
 	static const char *const names[] = { "python", "python/arena" };
 
@@ -418,8 +395,7 @@ of_arenas_the_next_thing_is_their_objects(void **state)
 }
 
 /* A machine may have 32 devices: the largest are told. */
-static void
-of_many_domains_the_largest_are_told(void **state)
+CASE(of_many_domains_the_largest_are_told)
 {
 	static struct model_domain domains[9];
 	static char names[9][8];
@@ -442,31 +418,4 @@ of_many_domains_the_largest_are_told(void **state)
 		&verdict,
 		"domain [cuda:7] 8.0 MiB; domain-steady [cuda:7]; domain [cuda:5] 7.0 MiB; domain-steady [cuda:5]; domain "
 		"[cuda:3] 6.0 MiB; domain-steady [cuda:3]; domain [cuda:1] 5.0 MiB; domain-steady [cuda:1]; more-domains +5");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_domain_is_told_alone),
-		cmocka_unit_test(a_small_leak_is_told_beside_the_largest_line),
-		cmocka_unit_test(what_was_given_back_is_told_of_the_peak),
-		cmocka_unit_test(requests_are_those_of_the_domain),
-		cmocka_unit_test(of_another_end_the_device_is_a_sentence),
-		cmocka_unit_test(what_imports_left_in_a_domain_is_said),
-		cmocka_unit_test(what_was_never_touched_is_in_no_share),
-		cmocka_unit_test(what_may_be_a_data_set_is_told_as_such),
-		cmocka_unit_test(of_several_processes_it_is_a_sum),
-		cmocka_unit_test(processes_that_held_none_are_not_counted),
-		cmocka_unit_test(who_killed_it_is_said_of_every_domain),
-		cmocka_unit_test(of_processes_that_run_no_end_is_told),
-		cmocka_unit_test(of_equal_devices_none_held_less),
-		cmocka_unit_test(long_names_are_not_cut_off),
-		cmocka_unit_test(of_nothing_the_next_thing_fits_the_domain),
-		cmocka_unit_test(free_arenas_are_told_where_they_are_most),
-		cmocka_unit_test(of_arenas_the_next_thing_is_their_objects),
-		cmocka_unit_test(of_many_domains_the_largest_are_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

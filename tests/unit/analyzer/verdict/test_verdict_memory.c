@@ -1,20 +1,9 @@
 /*
  * test_verdict_memory.c - does the verdict say where memory was, before it names a line that holds little of it?
  */
-#include "hand_model.h"
-#include "found.h"
+#include "verdict_case.h"
 
 #include <signal.h>
-
-static struct hand_model hand;
-static struct verdict verdict;
-
-static int
-make(void **state)
-{
-	hand_model_make(&hand);
-	return 0;
-}
 
 static void
 kill_it(uint64_t limit_bytes, uint64_t charged_bytes)
@@ -58,8 +47,7 @@ assert_says(const char *const *words)
 
 #define SAYS(...) assert_says((const char *const[]){ __VA_ARGS__, NULL })
 
-static void
-a_block_that_was_never_touched_is_not_blamed(void **state)
+CASE(a_block_that_was_never_touched_is_not_blamed)
 {
 	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
 	hand_model_generations(hand_model_site(&hand, HEAP, 6, 316 * MIB), 12, 12, 3, 3);
@@ -76,12 +64,10 @@ a_block_that_was_never_touched_is_not_blamed(void **state)
 }
 
 /* OpenBLAS maps 64 MiB when NumPy is imported, and touches little: that is nobody's doing, and no part of what is in memory. */
-static void
-what_imports_asked_for_and_never_touched_is_not_told(void **state)
+CASE(what_imports_asked_for_and_never_touched_is_not_told)
 {
 	struct model_site *site = hand_model_site(&hand, MMAP, 1, 64 * MIB);
 
-	(void)state;
 	site->stack_flags = KMEM_STACK_IMPORT_CUT;
 	untouched(site, 63 * MIB);
 	untouched(hand_model_site(&hand, MMAP, 6, 32 * MIB), 32 * MIB); // another buffer: it explains less than half
@@ -96,10 +82,8 @@ what_imports_asked_for_and_never_touched_is_not_told(void **state)
 }
 
 /* Imports hold the most, and have held it all along: what was being filled when the kernel killed it is what to act on. */
-static void
-imports_are_not_blamed_for_a_block_that_was_being_filled(void **state)
+CASE(imports_are_not_blamed_for_a_block_that_was_being_filled)
 {
-	(void)state;
 	for (unsigned is_filled = 0; is_filled < 2; is_filled++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 6, 200 * MIB);
@@ -113,8 +97,7 @@ imports_are_not_blamed_for_a_block_that_was_being_filled(void **state)
 }
 
 /* A limit of addresses counts what was asked for. */
-static void
-a_request_that_was_refused_is_told_by_what_was_asked_for(void **state)
+CASE(a_request_that_was_refused_is_told_by_what_was_asked_for)
 {
 	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
 	hand_model_site(&hand, HEAP, 6, 316 * MIB);
@@ -126,8 +109,7 @@ a_request_that_was_refused_is_told_by_what_was_asked_for(void **state)
 	assert_found(&verdict, "live 2.31 GiB; line 2.00 GiB of 2.31 GiB at train.py:2 epoch");
 }
 
-static void
-a_line_of_which_a_part_is_there_counts_with_that_part(void **state)
+CASE(a_line_of_which_a_part_is_there_counts_with_that_part)
 {
 	untouched(hand_model_site(&hand, HEAP, 2, GIB), 724 * MIB);
 	hand_model_site(&hand, HEAP, 6, 100 * MIB);
@@ -154,8 +136,7 @@ static const struct {
 	{ 170 * MIB, 180 * MIB, 0, 0, 500 * MIB, NULL, "", "but a third of it is told at once" },
 };
 
-static void
-no_line_is_named_before_it_was_said_where_the_rest_is(void **state)
+CASE(no_line_is_named_before_it_was_said_where_the_rest_is)
 {
 	for (size_t i = 0; i < ARRAY_LEN(explained_cases); i++) {
 		hand_model_make(&hand);
@@ -210,8 +191,7 @@ static const struct {
 	  "nobody looked" },
 };
 
-static void
-what_filled_the_container_beside_the_program_is_told(void **state)
+CASE(what_filled_the_container_beside_the_program_is_told)
 {
 	for (size_t i = 0; i < ARRAY_LEN(container_cases); i++) {
 		hand_model_make(&hand);
@@ -226,10 +206,8 @@ what_filled_the_container_beside_the_program_is_told(void **state)
 }
 
 /* What this process grew by since is no other's. */
-static void
-what_the_program_took_after_the_look_is_its_own(void **state)
+CASE(what_the_program_took_after_the_look_is_its_own)
 {
-	(void)state;
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 8 * MIB), 12, 12, 3, 3);
 	looked(10 * MIB, 0, 60 * MIB);
 	hand.process.container = (struct kmem_container){ .anonymous_bytes = 200 * MIB };
@@ -242,11 +220,8 @@ what_the_program_took_after_the_look_is_its_own(void **state)
 }
 
 /* A thread's own area is allocated with its stack: where it was started is known. */
-static void
-stacks_of_threads_have_a_line(void **state)
+CASE(stacks_of_threads_have_a_line)
 {
-	(void)state;
-	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 6, 8 * MIB)->live_count = 9000;
 	hand_model_site(&hand, HEAP, 41, MIB)->live_count = 1145;
 	hand.frames[1][0].function = "_dl_allocate_tls";
@@ -259,8 +234,7 @@ stacks_of_threads_have_a_line(void **state)
 }
 
 /* Line 9 has a large part in each of two kinds of memory, line 5 more in one: 9 is the first line, as in the rows. */
-static void
-kinds_of_memory_of_one_line_are_one(void **state)
+CASE(kinds_of_memory_of_one_line_are_one)
 {
 	static const char *const words[] = { "90.0 MiB of it (26 %) was allocated at train.py:9 epoch",
 		                                 "In all kinds of memory that line held 140 MiB",
@@ -269,7 +243,6 @@ kinds_of_memory_of_one_line_are_one(void **state)
 	const uint32_t lines[] = { 5, 9, 9 };
 	const uint64_t bytes[] = { 100 * MIB, 90 * MIB, 50 * MIB };
 
-	(void)state;
 	kill_it(410 * MIB, 405 * MIB);
 	for (unsigned i = 0; i < 3; i++) {
 		hand_model_generations(hand_model_site(&hand, domains[i], lines[i], bytes[i]), 12, 12, 3, 3);
@@ -285,8 +258,7 @@ kinds_of_memory_of_one_line_are_one(void **state)
 }
 
 /* A third of it is much, but not the most. */
-static void
-a_line_is_not_named_alone_where_files_in_memory_held_more(void **state)
+CASE(a_line_is_not_named_alone_where_files_in_memory_held_more)
 {
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 110 * MIB), 12, 12, 3, 3);
 	looked(110 * MIB, 0, 10 * MIB);
@@ -298,8 +270,7 @@ a_line_is_not_named_alone_where_files_in_memory_held_more(void **state)
 	assert_advised(&verdict, "remove-files-in-memory");
 }
 
-static void
-what_came_after_the_look_is_a_part(void **state)
+CASE(what_came_after_the_look_is_a_part)
 {
 	hand_model_site(&hand, HEAP, 41, 50 * MIB);
 	looked(62 * MIB, 0, 0);
@@ -313,8 +284,7 @@ what_came_after_the_look_is_a_part(void **state)
 }
 
 /* Code and data of a program are in each of its processes, and in memory once: that is no growth after the look. */
-static void
-what_processes_share_is_no_other_time(void **state)
+CASE(what_processes_share_is_no_other_time)
 {
 	struct model_process processes[2];
 
@@ -336,8 +306,7 @@ what_processes_share_is_no_other_time(void **state)
 }
 
 /* A file that is mapped and read fills memory, and no block of it is live. */
-static void
-the_line_that_maps_most_files_is_named(void **state)
+CASE(the_line_that_maps_most_files_is_named)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		hand_model_make(&hand);
@@ -365,8 +334,7 @@ the_line_that_maps_most_files_is_named(void **state)
 }
 
 /* Its lines are the parent's, which no longer holds it. */
-static void
-the_line_of_what_was_there_before_the_fork_is_named(void **state)
+CASE(the_line_of_what_was_there_before_the_fork_is_named)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		struct model_process processes[2];
@@ -402,8 +370,7 @@ the_line_of_what_was_there_before_the_fork_is_named(void **state)
 }
 
 /* Blocks that were released between the look and the end. */
-static void
-what_lines_held_at_the_look_is_not_denied(void **state)
+CASE(what_lines_held_at_the_look_is_not_denied)
 {
 	hand_model_site(&hand, HEAP, 41, 6 * MIB);
 	looked(240 * MIB, 0, 60 * MIB);
@@ -415,8 +382,7 @@ what_lines_held_at_the_look_is_not_denied(void **state)
 }
 
 /* A sentence without what is in memory has the figures of the tables. */
-static void
-a_little_that_was_not_touched_changes_no_figure(void **state)
+CASE(a_little_that_was_not_touched_changes_no_figure)
 {
 	untouched(hand_model_site(&hand, HEAP, 2, 8 * MIB), 7 * MIB);
 	hand_model_site(&hand, HEAP, 6, 205 * MIB);
@@ -444,8 +410,7 @@ fragment(uint64_t empty_bytes)
 		                                                   .sparse_live_bytes = 5 * MIB };
 }
 
-static void
-freed_memory_that_cannot_be_given_back_is_a_cause(void **state)
+CASE(freed_memory_that_cannot_be_given_back_is_a_cause)
 {
 	fragment(105 * MIB);
 	hand.process.python_version = 0;
@@ -463,14 +428,12 @@ freed_memory_that_cannot_be_given_back_is_a_cause(void **state)
 }
 
 /* A pool: what its first process held grew until the peak, then was released, and its pages were seen before that. */
-static void
-what_grew_until_the_peak_beside_children_is_no_freed_memory(void **state)
+CASE(what_grew_until_the_peak_beside_children_is_no_freed_memory)
 {
 	struct model_point points[17] = { 0 };
 	struct model_point_site held[16];
 	struct model_process processes[2];
 
-	(void)state;
 	fragment(105 * MIB);
 	hand_model_site(&hand, HEAP, 41, 0)->peak_bytes = 250 * MIB;
 	for (unsigned i = 0; i < 16; i++) {
@@ -492,12 +455,10 @@ what_grew_until_the_peak_beside_children_is_no_freed_memory(void **state)
 }
 
 /* What destructors gave back elsewhere is not in malloc's pages. */
-static void
-what_ending_released_of_a_device_or_a_mapping_did_not_free_malloc_s_pages(void **state)
+CASE(what_ending_released_of_a_device_or_a_mapping_did_not_free_malloc_s_pages)
 {
-	(void)state;
 	for (unsigned domain = HEAP; domain <= CUDA0; domain++) {
-		(void)make(state);
+		hand_model_make(&hand);
 		fragment(105 * MIB);
 		hand_model_exited(&hand, 0);
 		hand_model_site(&hand, domain, 11, 0)->released_bytes = 300 * MIB;
@@ -509,8 +470,7 @@ what_ending_released_of_a_device_or_a_mapping_did_not_free_malloc_s_pages(void *
 	}
 }
 
-static void
-freed_memory_is_told_of_who_ended_well_too(void **state)
+CASE(freed_memory_is_told_of_who_ended_well_too)
 {
 	fragment(105 * MIB);
 	hand_model_exited(&hand, 0);
@@ -537,8 +497,7 @@ static const struct {
 	{ 0, 0, UINT64_C(20000000000), true, "only a heartbeat saw that it waited" },
 };
 
-static void
-what_was_freed_in_the_last_moment_is_no_fragmentation(void **state)
+CASE(what_was_freed_in_the_last_moment_is_no_fragmentation)
 {
 	for (size_t i = 0; i < ARRAY_LEN(last_cases); i++) {
 		uint64_t end_ns;
@@ -574,8 +533,7 @@ what_was_freed_in_the_last_moment_is_no_fragmentation(void **state)
 	}
 }
 
-static void
-of_a_program_that_runs_what_to_do_is_about_what_it_keeps(void **state)
+CASE(of_a_program_that_runs_what_to_do_is_about_what_it_keeps)
 {
 	fragment(105 * MIB);
 	hand.process.state = KMEM_STATE_RUNNING;
@@ -601,8 +559,7 @@ static const struct {
 	{ 40 * MIB, 30 * MIB, 300 * MIB, false, "of so many blocks, malloc's words are more than all memory", UINT64_MAX },
 };
 
-static void
-without_a_sample_freed_memory_is_told_at_least(void **state)
+CASE(without_a_sample_freed_memory_is_told_at_least)
 {
 	for (size_t i = 0; i < ARRAY_LEN(unsampled_cases); i++) {
 		struct kmem_heartbeat beats[2] = { hand.heartbeat, hand.heartbeat };
@@ -632,8 +589,7 @@ without_a_sample_freed_memory_is_told_at_least(void **state)
 	}
 }
 
-static void
-what_came_after_the_look_is_freed_memory_where_it_can_be_nothing_else(void **state)
+CASE(what_came_after_the_look_is_freed_memory_where_it_can_be_nothing_else)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		hand_model_make(&hand);
@@ -663,8 +619,7 @@ static const struct {
 	{ 40 * MIB, false, "it was given back" },
 };
 
-static void
-what_was_freed_after_the_look_and_not_given_back_is_told(void **state)
+CASE(what_was_freed_after_the_look_and_not_given_back_is_told)
 {
 	for (size_t i = 0; i < ARRAY_LEN(fallen_cases); i++) {
 		struct kmem_heartbeat beats[2];
@@ -706,8 +661,7 @@ static const struct {
 	{ 310 * MIB, 100 * MIB, true },
 };
 
-static void
-what_was_live_at_the_look_is_not_free_whatever_the_map_says(void **state)
+CASE(what_was_live_at_the_look_is_not_free_whatever_the_map_says)
 {
 	for (size_t i = 0; i < ARRAY_LEN(moving_cases); i++) {
 		struct kmem_heartbeat beats[2];
@@ -736,8 +690,7 @@ what_was_live_at_the_look_is_not_free_whatever_the_map_says(void **state)
 }
 
 /* Each process has figures of its own. */
-static void
-of_several_processes_the_one_that_keeps_most_is_told(void **state)
+CASE(of_several_processes_the_one_that_keeps_most_is_told)
 {
 	struct model_process processes[2];
 
@@ -761,8 +714,7 @@ of_several_processes_the_one_that_keeps_most_is_told(void **state)
 	assert_true(verdict_freed_of(&hand.model, &processes[0]).freed_bytes == 80 * MIB);
 }
 
-static void
-a_little_that_is_free_is_not_told(void **state)
+CASE(a_little_that_is_free_is_not_told)
 {
 	hand_model_site(&hand, HEAP, 9, 250 * MIB);
 	looked(300 * MIB, 0, 0);
@@ -775,8 +727,7 @@ a_little_that_is_free_is_not_told(void **state)
 	assert_true(verdict.memory.freed.freed_bytes == 0);
 }
 
-static void
-a_librarys_own_allocator_is_said_to_have_grown(void **state)
+CASE(a_librarys_own_allocator_is_said_to_have_grown)
 {
 	struct model_site *site;
 
@@ -798,8 +749,7 @@ a_librarys_own_allocator_is_said_to_have_grown(void **state)
 }
 
 /* Its objects have lines that only it knows. Where a line of Python called it, that is told first. */
-static void
-a_heap_of_another_language_is_said_to_have_grown(void **state)
+CASE(a_heap_of_another_language_is_said_to_have_grown)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		struct model_frame maker = { .kind = MODEL_FRAME_NATIVE,
@@ -829,8 +779,7 @@ a_heap_of_another_language_is_said_to_have_grown(void **state)
 }
 
 /* Its lines are not known: another malloc came first. Where LD_PRELOAD can mend that, it is the first advice. */
-static void
-a_heap_that_is_hidden_is_told(void **state)
+CASE(a_heap_that_is_hidden_is_told)
 {
 	static const char *const notes[] = {
 		KMEM_NOTE_HIDDEN_HEAP ", only the mappings that it makes: malloc is /lib/libtc.so's, which comes before "
@@ -853,8 +802,7 @@ a_heap_that_is_hidden_is_told(void **state)
 }
 
 /* What was not in memory at the last look is known, what was at the peak is not: never more than was there at all. */
-static void
-what_was_touched_at_the_peak_is_no_more_than_was_in_memory(void **state)
+CASE(what_was_touched_at_the_peak_is_no_more_than_was_in_memory)
 {
 	struct model_site *site = hand_model_site(&hand, HEAP, 11, 100 * MIB);
 
@@ -874,14 +822,12 @@ what_was_touched_at_the_peak_is_no_more_than_was_in_memory(void **state)
 }
 
 /* A little that was not touched is told of nothing: neither of the whole nor of a part. What is told after another figure names its own. */
-static void
-parts_of_a_peak_are_of_the_whole_that_is_told(void **state)
+CASE(parts_of_a_peak_are_of_the_whole_that_is_told)
 {
 	const unsigned domains[] = { HEAP, HEAP, MMAP };
 	const uint32_t lines[] = { 20, 1, 20 };
 	const uint64_t bytes[] = { 91, 113, 20 };
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_LEN(bytes); i++)
 		(void)hand_model_site(&hand, domains[i], lines[i], bytes[i] * MIB);
 	hand.sites[2].where = hand.stacks[2][2] = hand.sites[0].where;
@@ -898,8 +844,7 @@ parts_of_a_peak_are_of_the_whole_that_is_told(void **state)
 }
 
 /* Where much of it was never touched, and where the peak is the sum of what was live at a heartbeat. */
-static void
-the_peak_has_the_same_bytes_in_text_and_finding(void **state)
+CASE(the_peak_has_the_same_bytes_in_text_and_finding)
 {
 	static const char *const says[] = { " It held at most 64.0 MiB in mappings, 24.0 MiB of it touched.",
 		                                " had the highest peak: 300 MiB in all, 64.0 MiB of it in mmap." };
@@ -932,8 +877,7 @@ the_peak_has_the_same_bytes_in_text_and_finding(void **state)
 }
 
 /* What to do about the heap stays the first advice, and its name the first name, where a heap's owner knows more of its objects. */
-static void
-names_of_advice_are_those_of_what_is_said(void **state)
+CASE(names_of_advice_are_those_of_what_is_said)
 {
 	static const char *const notes[] = { KMEM_NOTE_HIDDEN_HEAP ", put libkmemshim.so first in LD_PRELOAD" };
 	struct model_frame maker = { .kind = MODEL_FRAME_NATIVE,
@@ -955,49 +899,4 @@ names_of_advice_are_those_of_what_is_said(void **state)
 	assert_ptr_equal(strstr(verdict.next, "put libkmemshim.so first in LD_PRELOAD"), verdict.next);
 	assert_non_null(strstr(verdict.next, "; or let its own tools name the objects"));
 	assert_advised(&verdict, "preload-first, ask-runtime");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_block_that_was_never_touched_is_not_blamed, make),
-		cmocka_unit_test_setup(what_imports_asked_for_and_never_touched_is_not_told, make),
-		cmocka_unit_test_setup(imports_are_not_blamed_for_a_block_that_was_being_filled, make),
-		cmocka_unit_test_setup(a_request_that_was_refused_is_told_by_what_was_asked_for, make),
-		cmocka_unit_test_setup(a_line_of_which_a_part_is_there_counts_with_that_part, make),
-		cmocka_unit_test_setup(no_line_is_named_before_it_was_said_where_the_rest_is, make),
-		cmocka_unit_test_setup(what_filled_the_container_beside_the_program_is_told, make),
-		cmocka_unit_test_setup(what_the_program_took_after_the_look_is_its_own, make),
-		cmocka_unit_test_setup(stacks_of_threads_have_a_line, make),
-		cmocka_unit_test_setup(kinds_of_memory_of_one_line_are_one, make),
-		cmocka_unit_test_setup(a_line_is_not_named_alone_where_files_in_memory_held_more, make),
-		cmocka_unit_test_setup(what_came_after_the_look_is_a_part, make),
-		cmocka_unit_test_setup(the_line_that_maps_most_files_is_named, make),
-		cmocka_unit_test_setup(the_line_of_what_was_there_before_the_fork_is_named, make),
-		cmocka_unit_test_setup(what_lines_held_at_the_look_is_not_denied, make),
-		cmocka_unit_test_setup(what_processes_share_is_no_other_time, make),
-		cmocka_unit_test_setup(a_little_that_was_not_touched_changes_no_figure, make),
-		cmocka_unit_test_setup(freed_memory_that_cannot_be_given_back_is_a_cause, make),
-		cmocka_unit_test_setup(what_grew_until_the_peak_beside_children_is_no_freed_memory, make),
-		cmocka_unit_test_setup(what_ending_released_of_a_device_or_a_mapping_did_not_free_malloc_s_pages, make),
-		cmocka_unit_test_setup(freed_memory_is_told_of_who_ended_well_too, make),
-		cmocka_unit_test_setup(what_was_freed_in_the_last_moment_is_no_fragmentation, make),
-		cmocka_unit_test_setup(of_a_program_that_runs_what_to_do_is_about_what_it_keeps, make),
-		cmocka_unit_test_setup(without_a_sample_freed_memory_is_told_at_least, make),
-		cmocka_unit_test_setup(what_came_after_the_look_is_freed_memory_where_it_can_be_nothing_else, make),
-		cmocka_unit_test_setup(what_was_freed_after_the_look_and_not_given_back_is_told, make),
-		cmocka_unit_test_setup(what_was_live_at_the_look_is_not_free_whatever_the_map_says, make),
-		cmocka_unit_test_setup(of_several_processes_the_one_that_keeps_most_is_told, make),
-		cmocka_unit_test_setup(a_little_that_is_free_is_not_told, make),
-		cmocka_unit_test_setup(a_librarys_own_allocator_is_said_to_have_grown, make),
-		cmocka_unit_test_setup(a_heap_of_another_language_is_said_to_have_grown, make),
-		cmocka_unit_test_setup(a_heap_that_is_hidden_is_told, make),
-		cmocka_unit_test_setup(parts_of_a_peak_are_of_the_whole_that_is_told, make),
-		cmocka_unit_test_setup(the_peak_has_the_same_bytes_in_text_and_finding, make),
-		cmocka_unit_test_setup(what_was_touched_at_the_peak_is_no_more_than_was_in_memory, make),
-		cmocka_unit_test_setup(names_of_advice_are_those_of_what_is_said, make),
-	};
-
-	return cmocka_run_group_tests_name("memory in verdicts", tests, NULL, NULL);
 }

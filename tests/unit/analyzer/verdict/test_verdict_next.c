@@ -1,17 +1,13 @@
 /*
  * test_verdict_next.c - is a person whose program died sent to the right thing first?
  */
-#include "hand_model.h"
-#include "found.h"
+#include "verdict_case.h"
 #include "model/model_holders.h"
 
 #include <signal.h>
 
-static struct hand_model hand;
-
 /* What ended it was not memory; what accumulates is the second thing to look at. */
-static void
-far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
+CASE(far_from_the_limits_the_cause_comes_before_what_accumulates)
 {
 	static const struct {
 		int signal;
@@ -28,7 +24,6 @@ far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
 
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
@@ -43,13 +38,8 @@ far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 }
 
 /* No look follows mappings. */
-static void
-what_keeps_mappings_is_looked_for_by_the_user(void **state)
+CASE(what_keeps_mappings_is_looked_for_by_the_user)
 {
-	struct verdict verdict;
-
-	(void)state;
-	hand_model_make(&hand);
 	hand_model_generations(hand_model_site(&hand, MMAP, 41, 300 * MIB), 12, 12, 3, 3);
 	hand.heartbeat.available_bytes = 100 * MIB;
 	hand_model_waited(&hand, SIGKILL);
@@ -61,8 +51,7 @@ what_keeps_mappings_is_looked_for_by_the_user(void **state)
 }
 
 /* What a look has found when the guard was passed is said, and what to do about it instead of what it often is. */
-static void
-what_held_the_line_is_said_and_becomes_the_advice(void **state)
+CASE(what_held_the_line_is_said_and_becomes_the_advice)
 {
 #define TABLE "global `hot` of module __main__"
 	static const struct {
@@ -192,12 +181,10 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		  "`kmemshim run --holders-stop 5s` gives the search for what holds it more time" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct holders_way way = cases[i].way;
 		struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
 		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
-		struct verdict verdict;
 		struct model_site *site;
 
 		hand_model_make(&hand);
@@ -227,8 +214,7 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 }
 
 /* Whatever the line's class is: to act on what was found is more than to hold less. */
-static void
-what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too(void **state)
+CASE(what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too)
 {
 	static const struct {
 		struct holders_way ways[2];
@@ -260,14 +246,12 @@ what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too(void **state)
 		  "they were held, perhaps, by global `seen`" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct holders_way ways[] = { cases[i].ways[0], cases[i].ways[1] };
 		struct holders_line line = {
 			.samples = 32, .way_count = ways[1].kind != NULL ? 2 : 1, .ways = ways, .line = 41
 		};
 		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
-		struct verdict verdict;
 		struct model_site *site;
 
 		hand_model_make(&hand);
@@ -286,8 +270,7 @@ what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too(void **state)
 }
 
 /* The verdict has just named the list: "hold less before that" is not what to do. */
-static void
-what_held_the_line_is_the_advice_where_a_request_was_refused_too(void **state)
+CASE(what_held_the_line_is_the_advice_where_a_request_was_refused_too)
 {
 	static const struct {
 		struct holders_way way;
@@ -309,12 +292,10 @@ what_held_the_line_is_the_advice_where_a_request_was_refused_too(void **state)
 		  "gives the search for what holds it more time" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct holders_way way = cases[i].way;
 		struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
 		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
-		struct verdict verdict;
 		struct model_site *site;
 
 		hand_model_make(&hand);
@@ -332,8 +313,7 @@ what_held_the_line_is_the_advice_where_a_request_was_refused_too(void **state)
 }
 
 /* "Smaller pieces" do not mend a queue that is drained too slowly. */
-static void
-a_queue_that_is_drained_too_slowly_is_told(void **state)
+CASE(a_queue_that_is_drained_too_slowly_is_told)
 {
 	static const struct {
 		uint64_t count, other_bytes;
@@ -344,10 +324,8 @@ a_queue_that_is_drained_too_slowly_is_told(void **state)
 		{ 64, 450 * MIB, "hold-less" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_site *site;
-		struct verdict verdict;
 
 		hand_model_make(&hand);
 		site = hand_model_site(&hand, HEAP, 41, 400 * MIB);
@@ -370,8 +348,7 @@ a_queue_that_is_drained_too_slowly_is_told(void **state)
 #define FIRST "line 300 MiB of 590 MiB at train.py:41 epoch"
 
 /* frames.append(read_csv()), then concat(frames): the half of it is half of the truth. */
-static void
-a_line_that_holds_nearly_as_much_is_named_too(void **state)
+CASE(a_line_that_holds_nearly_as_much_is_named_too)
 {
 	static const struct {
 		uint64_t bytes;
@@ -400,7 +377,6 @@ a_line_that_holds_nearly_as_much_is_named_too(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
 
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), cases[i].is_first_leak ? 12 : 1, 12, 3, 3);
@@ -416,8 +392,7 @@ a_line_that_holds_nearly_as_much_is_named_too(void **state)
 }
 
 /* A worker that grows beside a larger table: named with its process, where it is worth a person's time. */
-static void
-a_growing_line_that_the_verdict_does_not_name_is_told_beside_it(void **state)
+CASE(a_growing_line_that_the_verdict_does_not_name_is_told_beside_it)
 {
 	static const struct {
 		uint64_t bytes, most_bytes; // of these, of one process
@@ -438,12 +413,10 @@ a_growing_line_that_the_verdict_does_not_name_is_told_beside_it(void **state)
 		{ 10, 10, 8, true, true, false, NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct kmem_identity child;
 		struct model_process processes[2];
 		struct model_site *site;
-		struct verdict verdict;
 
 		hand_model_make(&hand);
 		child = hand_model_child(&hand);
@@ -475,8 +448,7 @@ a_growing_line_that_the_verdict_does_not_name_is_told_beside_it(void **state)
 }
 
 /* timeout 3600 python train.py: it ends itself by SIGKILL when its child was ended by that, whoever sent it. */
-static void
-a_time_limit_is_named(void **state)
+CASE(a_time_limit_is_named)
 {
 	static const char plain[] = "timeout\0"
 								"60\0"
@@ -519,7 +491,6 @@ a_time_limit_is_named(void **state)
 		{ "timeout", kills, sizeof(kills), SIGKILL, 1, "machine-memory", "hold-less" },
 	};
 	struct model_process processes[2];
-	struct verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct kmem_identity child;
@@ -554,11 +525,8 @@ a_time_limit_is_named(void **state)
 	}
 }
 
-static void
-nobody_is_told_to_raise_a_limit_that_is_the_machine(void **state)
+CASE(nobody_is_told_to_raise_a_limit_that_is_the_machine)
 {
-	struct verdict verdict;
-
 	for (int is_growing = 0; is_growing < 2; is_growing++) { // that is no matter
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 40 * MIB), is_growing ? 12 : 1, 12, 3, 3);
@@ -576,8 +544,7 @@ nobody_is_told_to_raise_a_limit_that_is_the_machine(void **state)
 }
 
 /* A device is full of what was given back to the driver's pools: that is nobody else's, and no line's. */
-static void
-what_pools_keep_is_told(void **state)
+CASE(what_pools_keep_is_told)
 {
 	static const struct {
 		uint64_t live_bytes, pool_kept_bytes, asked_bytes;
@@ -593,7 +560,6 @@ what_pools_keep_is_told(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
 
 		hand_model_make(&hand);
 		if (cases[i].live_bytes != 0)
@@ -615,11 +581,8 @@ what_pools_keep_is_told(void **state)
 }
 
 /* As in a notebook: what the device holds is the story, not what little the host has. */
-static void
-of_a_program_that_runs_a_refusing_device_comes_first(void **state)
+CASE(of_a_program_that_runs_a_refusing_device_comes_first)
 {
-	struct verdict verdict;
-
 	for (int is_leak = 0; is_leak < 2; is_leak++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 12, 180 * MIB);
@@ -642,8 +605,7 @@ of_a_program_that_runs_a_refusing_device_comes_first(void **state)
 }
 
 /* Nobody but its author knows whether it is a data set: the text and what to do next may not contradict each other. */
-static void
-what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author(void **state)
+CASE(what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author)
 {
 	static const struct {
 		uint64_t volume_bytes;
@@ -657,7 +619,6 @@ what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author(void *
 		{ 400 * MIB, true, false, true, "possible", "record-python-objects" },
 		{ 400 * MIB, false, true, false, "possible", "release-device-growth" },
 	};
-	struct verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_site *site;
@@ -685,8 +646,7 @@ what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author(void *
 }
 
 /* It ended well, and with some more data it would not have. */
-static void
-who_nearly_filled_the_limit_is_told_at_which_line(void **state)
+CASE(who_nearly_filled_the_limit_is_told_at_which_line)
 {
 	static const struct {
 		uint64_t limit_bytes, live_bytes, resident_bytes;
@@ -698,7 +658,6 @@ who_nearly_filled_the_limit_is_told_at_which_line(void **state)
 		{ 400 * MIB, 900 * MIB, 300 * MIB, "", "nothing" }, // not touched
 		{ UINT64_MAX, 900 * MIB, 900 * MIB, "", "nothing" },
 	};
-	struct verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct kmem_heartbeat beats[2];
@@ -725,11 +684,8 @@ who_nearly_filled_the_limit_is_told_at_which_line(void **state)
 }
 
 /* After "It held at most 300 MiB in its heap" more than that can only be live elsewhere, too. */
-static void
-more_than_the_peak_of_a_domain_is_live_in_all(void **state)
+CASE(more_than_the_peak_of_a_domain_is_live_in_all)
 {
-	struct verdict verdict;
-
 	for (unsigned i = 0; i < 4; i++) {
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
@@ -749,8 +705,7 @@ more_than_the_peak_of_a_domain_is_live_in_all(void **state)
 }
 
 /* What grows is the cause; what holds as much beside it may be its copy of the moment. */
-static void
-of_two_that_hold_about_as_much_the_one_that_grows_comes_first(void **state)
+CASE(of_two_that_hold_about_as_much_the_one_that_grows_comes_first)
 {
 	static const struct {
 		uint64_t copy_mib;
@@ -759,7 +714,6 @@ of_two_that_hold_about_as_much_the_one_that_grows_comes_first(void **state)
 		{ 114, "line 100 MiB of 214 MiB at train.py:41 epoch; accumulates" },
 		{ 115, "line 115 MiB of 215 MiB at train.py:12 epoch; next-line 100 MiB" },
 	};
-	struct verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
@@ -773,15 +727,13 @@ of_two_that_hold_about_as_much_the_one_that_grows_comes_first(void **state)
 }
 
 /* Small objects of a short run are too few to judge; the blocks of the same line are not. */
-static void
-a_line_grows_where_one_kind_of_its_memory_does(void **state)
+CASE(a_line_grows_where_one_kind_of_its_memory_does)
 {
 	static const struct {
 		uint64_t leaking_mib;
 		uint32_t line;
 		bool is_growing;
 	} cases[] = { { 10, 41, true }, { 9, 41, false }, { 10, 42, false } };
-	struct verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_site *objects;
@@ -802,14 +754,12 @@ a_line_grows_where_one_kind_of_its_memory_does(void **state)
 }
 
 /* A library takes few large regions, and many small blocks beside them: what cannot be judged is not steady. */
-static void
-growth_is_no_trifle_where_the_rest_cannot_be_judged(void **state)
+CASE(growth_is_no_trifle_where_the_rest_cannot_be_judged)
 {
 	static const struct {
 		uint32_t generations;
 		const char *advised;
 	} cases[] = { { 3, "release-blocks" }, { 2, "hold-less" } };
-	struct verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_site *regions;
@@ -829,8 +779,7 @@ growth_is_no_trifle_where_the_rest_cannot_be_judged(void **state)
 }
 
 /* Each of many running calls of one function keeps a copy: to bound one of them mends nothing. */
-static void
-a_line_that_grows_with_the_depth_of_a_recursion_is_told_so(void **state)
+CASE(a_line_that_grows_with_the_depth_of_a_recursion_is_told_so)
 {
 	static const struct {
 		unsigned depth;
@@ -845,7 +794,6 @@ a_line_that_grows_with_the_depth_of_a_recursion_is_told_so(void **state)
 		{ 64, "global `memo` of module train -> dict of 30 [*]", false }, // it remembers what it has worked out
 	};
 
-	(void)state;
 	for (size_t c = 0; c < ARRAY_LEN(cases); c++) {
 		const unsigned depth = cases[c].depth;
 		const struct model_frame *frames[64];
@@ -853,7 +801,6 @@ a_line_that_grows_with_the_depth_of_a_recursion_is_told_so(void **state)
 		struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
 		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
 		struct model_site *site;
-		struct verdict verdict;
 		bool is_deep = cases[c].is_told;
 
 		hand_model_make(&hand);
@@ -879,11 +826,8 @@ a_line_that_grows_with_the_depth_of_a_recursion_is_told_so(void **state)
 }
 
 /* A model of some size that is loaded once hides no leak beside it. */
-static void
-what_accumulates_beside_the_largest_line_is_what_there_is_to_do(void **state)
+CASE(what_accumulates_beside_the_largest_line_is_what_there_is_to_do)
 {
-	struct verdict verdict;
-
 	for (unsigned i = 0; i < 4; i++) {
 		struct model_site *site;
 
@@ -911,11 +855,8 @@ what_accumulates_beside_the_largest_line_is_what_there_is_to_do(void **state)
 }
 
 /* "A running sum of tensors" is no help to who writes C++, nor to who has no tensors. */
-static void
-what_often_keeps_blocks_depends_on_the_language(void **state)
+CASE(what_often_keeps_blocks_depends_on_the_language)
 {
-	struct verdict verdict;
-
 	for (unsigned i = 0; i < 5; i++) {
 		struct model_site *site;
 
@@ -938,12 +879,8 @@ what_often_keeps_blocks_depends_on_the_language(void **state)
 }
 
 /* "Hold less at arenas": nobody can do that before the lines are known. */
-static void
-arenas_that_fill_a_limit_are_to_be_recorded_object_by_object(void **state)
+CASE(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand_model_domain(&hand.domains[MMAP], "python/arena");
 	hand_model_generations(hand_model_site(&hand, MMAP, 41, 900 * MIB), 12, 12, 3, 3);
 	hand_model_exited(&hand, 1);
@@ -956,12 +893,8 @@ arenas_that_fill_a_limit_are_to_be_recorded_object_by_object(void **state)
 }
 
 /* A higher limit is reached as well. */
-static void
-a_line_that_accumulates_up_to_a_limit_is_what_to_look_at(void **state)
+CASE(a_line_that_accumulates_up_to_a_limit_is_what_to_look_at)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 900 * MIB), 46, 46, 3, 3);
 	hand.sites[0].allocated_bytes = 5000 * MIB;
 	hand_model_exited(&hand, 1);
@@ -972,8 +905,7 @@ a_line_that_accumulates_up_to_a_limit_is_what_to_look_at(void **state)
 }
 
 /* Lists and dictionaries of the small objects are larger blocks: they show the line without a second run. */
-static void
-what_accumulates_beside_arenas_is_the_better_clue(void **state)
+CASE(what_accumulates_beside_arenas_is_the_better_clue)
 {
 	static const struct {
 		uint64_t bytes;
@@ -986,7 +918,6 @@ what_accumulates_beside_arenas_is_the_better_clue(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
 
 		hand_model_make(&hand);
 		hand_model_domain(&hand.domains[MMAP], "python/arena");
@@ -1004,8 +935,7 @@ what_accumulates_beside_arenas_is_the_better_clue(void **state)
 }
 
 /* PyTorch under a small limit: no line is to blame, and no recording of small objects would find one. */
-static void
-what_imports_left_is_said_where_it_is_most(void **state)
+CASE(what_imports_left_is_said_where_it_is_most)
 {
 	static const struct {
 		uint64_t of_imports;
@@ -1021,7 +951,6 @@ what_imports_left_is_said_where_it_is_most(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
 
 		hand_model_make(&hand);
 		hand_model_domain(&hand.domains[MMAP], "python/arena");
@@ -1036,11 +965,8 @@ what_imports_left_is_said_where_it_is_most(void **state)
 }
 
 /* The total of several threads is behind its parts by as much as they keep for themselves. */
-static void
-a_line_is_told_once_and_never_of_more_than_all(void **state)
+CASE(a_line_is_told_once_and_never_of_more_than_all)
 {
-	struct verdict verdict;
-
 	for (unsigned i = 0; i < 2; i++) {
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), i == 0 ? 12 : 1, 12, 3, 3);
@@ -1055,12 +981,8 @@ a_line_is_told_once_and_never_of_more_than_all(void **state)
 }
 
 /* Who reads of 40 MiB that accumulate would not know who made the 900. */
-static void
-a_line_that_held_much_more_at_the_peak_is_told_of_both(void **state)
+CASE(a_line_that_held_much_more_at_the_peak_is_told_of_both)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 40 * MIB), 12, 12, 3, 3);
 	hand.sites[0].peak_bytes = hand.domains[HEAP].peak_bytes = 900 * MIB;
 	hand_model_exited(&hand, 0);
@@ -1071,8 +993,7 @@ a_line_that_held_much_more_at_the_peak_is_told_of_both(void **state)
 		"40.0 MiB; line 40.0 MiB of 40.0 MiB at train.py:41 epoch; accumulates");
 }
 
-static void
-what_imports_held_at_the_peak_is_said_where_it_is_most(void **state)
+CASE(what_imports_held_at_the_peak_is_said_where_it_is_most)
 {
 	static const struct {
 		uint64_t own;
@@ -1085,7 +1006,6 @@ what_imports_held_at_the_peak_is_said_where_it_is_most(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
 
 		hand_model_make(&hand);
 		if (cases[i].own != 0)
@@ -1098,12 +1018,8 @@ what_imports_held_at_the_peak_is_said_where_it_is_most(void **state)
 }
 
 /* 300 MiB of PyTorch beside 136 MiB of kept losses: "nothing here points at memory" was said of them. */
-static void
-imports_do_not_hide_what_accumulates(void **state)
+CASE(imports_do_not_hide_what_accumulates)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 136 * MIB), 12, 12, 3, 3);
 	hand_model_site(&hand, HEAP, 1, 300 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
 	hand_model_waited(&hand, SIGKILL);
@@ -1117,8 +1033,7 @@ imports_do_not_hide_what_accumulates(void **state)
 }
 
 /* A parent of 4242 that is well, and a child without a mark of its end. */
-static void
-a_child_that_a_signal_ended_is_to_be_looked_at(void **state)
+CASE(a_child_that_a_signal_ended_is_to_be_looked_at)
 {
 	static const struct {
 		bool is_growing;
@@ -1134,7 +1049,6 @@ a_child_that_a_signal_ended_is_to_be_looked_at(void **state)
 	};
 	static struct model_process processes[2];
 	static struct kmem_identity child;
-	struct verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_site *site;
@@ -1166,12 +1080,8 @@ a_child_that_a_signal_ended_is_to_be_looked_at(void **state)
 	}
 }
 
-static void
-a_program_that_allocates_nothing_has_no_peak_to_look_at(void **state)
+CASE(a_program_that_allocates_nothing_has_no_peak_to_look_at)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand.model.domain_count = 0;
 	hand_model_exited(&hand, 0);
 	hand_model_decide(&hand, &verdict);
@@ -1180,8 +1090,7 @@ a_program_that_allocates_nothing_has_no_peak_to_look_at(void **state)
 }
 
 /* A table was read, then a copy of it did not fit: the copy is what there is to do something about. */
-static void
-who_took_much_last_of_a_killed_program_is_named(void **state)
+CASE(who_took_much_last_of_a_killed_program_is_named)
 {
 	static const struct {
 		uint64_t bytes;
@@ -1203,9 +1112,7 @@ who_took_much_last_of_a_killed_program_is_named(void **state)
 		{ 110, 1, false, false, SIGSEGV, NULL, NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
 		struct model_site *first;
 
 		hand_model_make(&hand);
@@ -1233,45 +1140,4 @@ who_took_much_last_of_a_killed_program_is_named(void **state)
 		if (cases[i].next != NULL)
 			assert_non_null(strstr(verdict.next, cases[i].next));
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(far_from_the_limits_the_cause_comes_before_what_accumulates),
-		cmocka_unit_test(what_keeps_mappings_is_looked_for_by_the_user),
-		cmocka_unit_test(what_held_the_line_is_said_and_becomes_the_advice),
-		cmocka_unit_test(what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too),
-		cmocka_unit_test(what_held_the_line_is_the_advice_where_a_request_was_refused_too),
-		cmocka_unit_test(a_queue_that_is_drained_too_slowly_is_told),
-		cmocka_unit_test(a_line_that_holds_nearly_as_much_is_named_too),
-		cmocka_unit_test(a_growing_line_that_the_verdict_does_not_name_is_told_beside_it),
-		cmocka_unit_test(a_time_limit_is_named),
-		cmocka_unit_test(nobody_is_told_to_raise_a_limit_that_is_the_machine),
-		cmocka_unit_test(what_pools_keep_is_told),
-		cmocka_unit_test(of_a_program_that_runs_a_refusing_device_comes_first),
-		cmocka_unit_test(what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author),
-		cmocka_unit_test(who_nearly_filled_the_limit_is_told_at_which_line),
-		cmocka_unit_test(more_than_the_peak_of_a_domain_is_live_in_all),
-		cmocka_unit_test(of_two_that_hold_about_as_much_the_one_that_grows_comes_first),
-		cmocka_unit_test(a_line_grows_where_one_kind_of_its_memory_does),
-		cmocka_unit_test(growth_is_no_trifle_where_the_rest_cannot_be_judged),
-		cmocka_unit_test(a_line_that_grows_with_the_depth_of_a_recursion_is_told_so),
-		cmocka_unit_test(what_accumulates_beside_the_largest_line_is_what_there_is_to_do),
-		cmocka_unit_test(what_often_keeps_blocks_depends_on_the_language),
-		cmocka_unit_test(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object),
-		cmocka_unit_test(a_line_that_accumulates_up_to_a_limit_is_what_to_look_at),
-		cmocka_unit_test(what_accumulates_beside_arenas_is_the_better_clue),
-		cmocka_unit_test(what_imports_left_is_said_where_it_is_most),
-		cmocka_unit_test(a_line_is_told_once_and_never_of_more_than_all),
-		cmocka_unit_test(a_line_that_held_much_more_at_the_peak_is_told_of_both),
-		cmocka_unit_test(what_imports_held_at_the_peak_is_said_where_it_is_most),
-		cmocka_unit_test(imports_do_not_hide_what_accumulates),
-		cmocka_unit_test(a_child_that_a_signal_ended_is_to_be_looked_at),
-		cmocka_unit_test(a_program_that_allocates_nothing_has_no_peak_to_look_at),
-		cmocka_unit_test(who_took_much_last_of_a_killed_program_is_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,7 @@
 /*
  * test_verdict_texts.c - can what the verdict advises be done, and does the paragraph hold for the case that it is not about?
  */
-#include "hand_model.h"
-#include "found.h"
+#include "verdict_case.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -11,15 +10,10 @@
 #include "report/report.h"
 #include "verdict/verdict.h"
 
-static struct hand_model hand;
-
-static void
-commands_can_be_copied(void **state)
+CASE(commands_can_be_copied)
 {
 	static char long_name[1000];
-	struct verdict verdict;
 
-	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 	hand_model_exited(&hand, 0);
 	hand.model.argument = "'two words'/x.kmem";
@@ -46,11 +40,8 @@ commands_can_be_copied(void **state)
 }
 
 /* What was asked for and not touched yet counts for no limit. */
-static void
-more_than_the_limit_may_be_live(void **state)
+CASE(more_than_the_limit_may_be_live)
 {
-	struct verdict verdict;
-
 	for (uint64_t live = 200 * MIB; live <= 400 * MIB; live += 200 * MIB) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, live);
@@ -65,12 +56,8 @@ more_than_the_limit_may_be_live(void **state)
 }
 
 /* Without a limit of a container the heartbeat holds the machine's memory, and one cgroup's usage says nothing about that. */
-static void
-the_machines_memory_is_no_limit_of_a_container(void **state)
+CASE(the_machines_memory_is_no_limit_of_a_container)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 	hand.heartbeat.limit_bytes = hand.identity.machine_bytes;
 	hand.heartbeat.cgroup_bytes = 149 * MIB;
@@ -82,12 +69,8 @@ the_machines_memory_is_no_limit_of_a_container(void **state)
 }
 
 /* 3 GiB at once: two MiB of small objects have nothing to do with it. */
-static void
-what_was_refused_is_not_the_arenas_doing(void **state)
+CASE(what_was_refused_is_not_the_arenas_doing)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand_model_domain(&hand.domains[MMAP], "python/arena");
 	hand_model_site(&hand, MMAP, 60, 2 * MIB);
 	hand_model_exited(&hand, 1);
@@ -96,12 +79,8 @@ what_was_refused_is_not_the_arenas_doing(void **state)
 	assert_advised(&verdict, "ask-for-less-or-raise-limit");
 }
 
-static void
-of_a_damaged_capture_nothing_is_fine(void **state)
+CASE(of_a_damaged_capture_nothing_is_fine)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 	hand_model_exited(&hand, 0);
 	hand.model.capture_damage_count = 1;
@@ -115,12 +94,8 @@ of_a_damaged_capture_nothing_is_fine(void **state)
 	assert_advised(&verdict, "nothing");
 }
 
-static void
-what_was_not_recorded_is_said(void **state)
+CASE(what_was_not_recorded_is_said)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 	hand_model_exited(&hand, 0);
 	hand.process.losses[KMEM_LOST_EVENT_BYTES] = 1000;
@@ -133,8 +108,7 @@ what_was_not_recorded_is_said(void **state)
 }
 
 /* Whose limit was it: the shell's, or one that the program set? */
-static void
-the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
+CASE(the_limit_of_a_refusal_is_the_one_in_force_then)
 {
 	static const struct {
 		uint64_t at_start, then;
@@ -158,7 +132,6 @@ the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
 		{ GIB, 0, true, "1.00 GiB (ulimit -v)", "(ulimit -v)", 0, "hold-less-before" },
 		{ UINT64_MAX, 0, false, "", "raise the limit", 0, "hold-less-before" },
 	};
-	struct verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
@@ -178,8 +151,7 @@ the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
 }
 
 /* One worker died, its pool closed and ended the others: the largest of those is not the story, and the parent's own end is. */
-static void
-who_was_lost_first_is_told_from_those_that_a_pool_ended(void **state)
+CASE(who_was_lost_first_is_told_from_those_that_a_pool_ended)
 {
 	static const struct {
 		uint64_t seen_ms[3];
@@ -196,7 +168,6 @@ who_was_lost_first_is_told_from_those_that_a_pool_ended(void **state)
 	struct kmem_heartbeat beats[3];
 	struct kmem_identity identities[3];
 	struct model_process processes[4];
-	struct verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
@@ -242,8 +213,7 @@ who_was_lost_first_is_told_from_those_that_a_pool_ended(void **state)
 #define MMAP_PEAK "ending; peak 64.0 MiB; peak-line 64.0 MiB of 64.0 MiB at train.py:42 epoch"
 
 /* OpenBLAS maps 64 MiB for itself and uses hardly any of them: that is not what a small program is about. */
-static void
-a_mapping_that_nobody_touched_is_not_the_peak(void **state)
+CASE(a_mapping_that_nobody_touched_is_not_the_peak)
 {
 	static const struct {
 		uint64_t resident_bytes, looked_before_ms;
@@ -255,7 +225,6 @@ a_mapping_that_nobody_touched_is_not_the_peak(void **state)
 		{ 40 * MIB, 0, true, MMAP_PEAK },
 		{ 0, 0, false, MMAP_PEAK },
 	};
-	struct verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
@@ -273,12 +242,8 @@ a_mapping_that_nobody_touched_is_not_the_peak(void **state)
 }
 
 /* A line of two stacks: the larger one is steady. */
-static void
-generations_are_those_of_the_stack_that_leaks(void **state)
+CASE(generations_are_those_of_the_stack_that_leaks)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 1, 12, 0, 3);
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 100 * MIB), 9, 9, 3, 3);
 	hand_model_waited(&hand, SIGKILL);
@@ -289,8 +254,7 @@ generations_are_those_of_the_stack_that_leaks(void **state)
 }
 
 /* Nearly all that was allocated since then: a list that grows, or a data set. */
-static void
-what_may_be_a_data_set_is_said(void **state)
+CASE(what_may_be_a_data_set_is_said)
 {
 	static const struct {
 		uint64_t volume_mib;
@@ -298,7 +262,6 @@ what_may_be_a_data_set_is_said(void **state)
 	} cases[] = {
 		{ 0, false, false }, { 350, true, false }, { 500, true, true }, { 2000, false, false }, { 2000, false, true },
 	};
-	struct verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_site *site;
@@ -337,13 +300,10 @@ static const struct {
 	{ KMEM_STEPS_LOOP, 100, 7, NULL },
 };
 
-static void
-rounds_that_the_blocks_do_not_bear_out_are_not_said(void **state)
+CASE(rounds_that_the_blocks_do_not_bear_out_are_not_said)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		struct model_site *site;
-		struct verdict verdict;
 
 		hand_model_make(&hand);
 		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
@@ -360,13 +320,10 @@ rounds_that_the_blocks_do_not_bear_out_are_not_said(void **state)
 	}
 }
 
-static void
-where_a_cache_that_fills_ends_is_said(void **state)
+CASE(where_a_cache_that_fills_ends_is_said)
 {
-	struct verdict verdict;
 	struct model_site *site;
 
-	hand_model_make(&hand);
 	site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
 	hand_model_generations(site, 12, 12, 3, 3);
 	site->live_count = site->allocated_count = 100;
@@ -378,8 +335,7 @@ where_a_cache_that_fills_ends_is_said(void **state)
 }
 
 /* One line trains a model: of what it holds some may accumulate, or next to nothing. */
-static void
-how_much_of_a_line_accumulates_is_said(void **state)
+CASE(how_much_of_a_line_accumulates_is_said)
 {
 	static const struct {
 		uint64_t leaking_bytes;
@@ -392,7 +348,6 @@ how_much_of_a_line_accumulates_is_said(void **state)
 		{ 2 * MIB, "ending; peak 300 MiB; peak-line 300 MiB of 300 MiB at train.py:41 epoch", "", "nothing-yet" },
 		{ 900 * KIB, "ending; peak 300 MiB; peak-line 300 MiB of 300 MiB at train.py:41 epoch", "", "nothing" },
 	};
-	struct verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
@@ -452,12 +407,8 @@ is_swept_named(uint64_t bytes)
 }
 
 /* It is no action, and yet what a longer run will have more of. */
-static void
-what_was_swept_and_is_a_smaller_part_of_the_peak_is_named(void **state)
+CASE(what_was_swept_and_is_a_smaller_part_of_the_peak_is_named)
 {
-	struct verdict verdict;
-
-	(void)state;
 	decide_swept(100 * MIB, &verdict);
 	assert_advised(&verdict, "nothing");
 	assert_non_null(strstr(verdict.next,
@@ -468,8 +419,7 @@ what_was_swept_and_is_a_smaller_part_of_the_peak_is_named(void **state)
 }
 
 /* Of a program that needed much for a while: nothing says so but what it had at the end. */
-static void
-what_it_had_at_the_end_is_told_where_it_is_less_than_half(void **state)
+CASE(what_it_had_at_the_end_is_told_where_it_is_less_than_half)
 {
 	static const struct {
 		uint64_t end_bytes;
@@ -479,9 +429,7 @@ what_it_had_at_the_end_is_told_where_it_is_less_than_half(void **state)
 		{ 150 * MIB - 4096, 0, true }, { 150 * MIB, 0, false }, { 40 * MIB, 1, true }, { 40 * MIB, -1, false }
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
 
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 290 * MIB);
@@ -500,12 +448,8 @@ what_it_had_at_the_end_is_told_where_it_is_less_than_half(void **state)
 }
 
 /* It would be said that no action is needed: nothing is left of it. */
-static void
-what_was_swept_away_at_the_end_is_looked_at(void **state)
+CASE(what_was_swept_away_at_the_end_is_looked_at)
 {
-	struct verdict verdict;
-
-	(void)state;
 	decide_swept(300 * MIB, &verdict);
 	assert_advised(&verdict, "release-before-end");
 	assert_non_null(strstr(verdict.next, "look at train.py:41 epoch: what it held grew until the peak, then was "
@@ -515,8 +459,7 @@ what_was_swept_away_at_the_end_is_looked_at(void **state)
 }
 
 /* sh -c "python train.py", or timeout: a child that imported much is told as it is alone. */
-static void
-what_imports_left_in_one_of_several_processes_is_told(void **state)
+CASE(what_imports_left_in_one_of_several_processes_is_told)
 {
 	static const struct {
 		uint32_t process, processes;
@@ -526,7 +469,6 @@ what_imports_left_in_one_of_several_processes_is_told(void **state)
 	};
 	struct model_process processes[2];
 	struct kmem_identity child;
-	struct verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_site *site;
@@ -555,14 +497,11 @@ what_imports_left_in_one_of_several_processes_is_told(void **state)
 }
 
 /* sh -c "python train.py": the shell tells nothing but a status. */
-static void
-a_descendant_that_was_refused_explains_a_failing_parent(void **state)
+CASE(a_descendant_that_was_refused_explains_a_failing_parent)
 {
 	struct model_process processes[2];
 	struct kmem_identity child;
-	struct verdict verdict;
 
-	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 	hand_model_exited(&hand, 1);
 	hand_model_refuse(&hand, 3 * GIB);
@@ -589,8 +528,7 @@ a_descendant_that_was_refused_explains_a_failing_parent(void **state)
 }
 
 /* A parent outlives its worker and then ends by itself: when the worker died it was there, too. */
-static void
-a_parent_that_ended_later_ran_when_its_worker_died(void **state)
+CASE(a_parent_that_ended_later_ran_when_its_worker_died)
 {
 	static const struct {
 		uint64_t ended_s, beat_s, beat_bytes;
@@ -606,7 +544,6 @@ a_parent_that_ended_later_ran_when_its_worker_died(void **state)
 	struct kmem_heartbeat beat = { .sequence = 1, .limit_bytes = UINT64_MAX, .available_bytes = UINT64_MAX };
 	struct kmem_heartbeat parents = beat;
 	struct kmem_identity child;
-	struct verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
@@ -641,8 +578,7 @@ a_parent_that_ended_later_ran_when_its_worker_died(void **state)
 }
 
 /* What ended this one was no kill, but others were killed; and where nothing was counted, nothing is denied. */
-static void
-kills_of_others_are_told_and_none_is_denied_unread(void **state)
+CASE(kills_of_others_are_told_and_none_is_denied_unread)
 {
 	static const struct {
 		int wait_status;
@@ -667,7 +603,6 @@ kills_of_others_are_told_and_none_is_denied_unread(void **state)
 		{ 1 << 8, 4, 6, 8 * GIB, "failed", true, false, "1 process of its container", "likely" },
 		{ 1 << 8, 3, 6, 8 * GIB, "failed", false, false, "", "the kernel killed" },
 	};
-	struct verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
@@ -688,8 +623,7 @@ kills_of_others_are_told_and_none_is_denied_unread(void **state)
 }
 
 /* It is the child that has to hold less, at the line of its peak; a parent's line is no advice about it. */
-static void
-of_a_killed_child_its_own_line_is_advised(void **state)
+CASE(of_a_killed_child_its_own_line_is_advised)
 {
 	static const struct {
 		uint64_t child_mib;
@@ -702,7 +636,6 @@ of_a_killed_child_its_own_line_is_advised(void **state)
 	};
 	struct model_process processes[2];
 	struct kmem_identity child;
-	struct verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
@@ -727,8 +660,7 @@ of_a_killed_child_its_own_line_is_advised(void **state)
 	}
 }
 
-static void
-lines_break_where_a_person_would(void **state)
+CASE(lines_break_where_a_person_would)
 {
 	static const char *const kept[] = { "304 KiB,", "9 B.", "(12 %)", "`kmemshim peak a.kmem`", "1.00 GiB" };
 
@@ -748,36 +680,4 @@ lines_break_where_a_person_would(void **state)
 			free(written);
 		}
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(commands_can_be_copied),
-		cmocka_unit_test(what_was_not_recorded_is_said),
-		cmocka_unit_test(kills_of_others_are_told_and_none_is_denied_unread),
-		cmocka_unit_test(of_a_killed_child_its_own_line_is_advised),
-		cmocka_unit_test(more_than_the_limit_may_be_live),
-		cmocka_unit_test(the_machines_memory_is_no_limit_of_a_container),
-		cmocka_unit_test(lines_break_where_a_person_would),
-		cmocka_unit_test(what_was_refused_is_not_the_arenas_doing),
-		cmocka_unit_test(of_a_damaged_capture_nothing_is_fine),
-		cmocka_unit_test(the_limit_of_a_refusal_is_the_one_in_force_then),
-		cmocka_unit_test(who_was_lost_first_is_told_from_those_that_a_pool_ended),
-		cmocka_unit_test(a_mapping_that_nobody_touched_is_not_the_peak),
-		cmocka_unit_test(generations_are_those_of_the_stack_that_leaks),
-		cmocka_unit_test(what_may_be_a_data_set_is_said),
-		cmocka_unit_test(what_imports_left_in_one_of_several_processes_is_told),
-		cmocka_unit_test(how_much_of_a_line_accumulates_is_said),
-		cmocka_unit_test(what_was_swept_away_at_the_end_is_looked_at),
-		cmocka_unit_test(what_was_swept_and_is_a_smaller_part_of_the_peak_is_named),
-		cmocka_unit_test(what_it_had_at_the_end_is_told_where_it_is_less_than_half),
-		cmocka_unit_test(rounds_that_the_blocks_do_not_bear_out_are_not_said),
-		cmocka_unit_test(where_a_cache_that_fills_ends_is_said),
-		cmocka_unit_test(a_parent_that_ended_later_ran_when_its_worker_died),
-		cmocka_unit_test(a_descendant_that_was_refused_explains_a_failing_parent),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

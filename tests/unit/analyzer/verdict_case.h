@@ -1,0 +1,41 @@
+/*
+ * verdict_case.h - tests of verdicts: each begins with a model made by hand anew, and says what the verdict of it is to be.
+ *
+ * A case adds itself to the tests of its file, in the order in which they stand there.
+ */
+#ifndef VERDICT_CASE_H
+#define VERDICT_CASE_H
+
+#include "hand_model.h"
+#include "found.h"
+
+#define CASES_MAX 64
+
+static struct hand_model hand;
+static struct verdict verdict;
+static struct CMUnitTest verdict_cases[CASES_MAX];
+static size_t verdict_case_count;
+
+static inline int
+verdict_case_begin(__attribute__((unused)) void **state)
+{
+	hand_model_make(&hand);
+	return 0;
+}
+
+/* The body follows. */
+#define CASE(name)                                                                                                 \
+	static void name(void **state);                                                                                \
+	__attribute__((constructor)) static void add_##name(void)                                                      \
+	{                                                                                                              \
+		verdict_cases[verdict_case_count++] = (struct CMUnitTest)cmocka_unit_test_setup(name, verdict_case_begin); \
+	}                                                                                                              \
+	static void name(__attribute__((unused)) void **state)
+
+int
+main(void)
+{
+	return _cmocka_run_group_tests(__BASE_FILE__, verdict_cases, verdict_case_count, NULL, NULL);
+}
+
+#endif
