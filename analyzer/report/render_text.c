@@ -33,8 +33,9 @@
 #define COPIES_SHOWN_BYTES (UINT64_C(1) << 20)
 
 static const char *const fills[] = {
-	[VERDICT_BAR_LINES] = "█", [VERDICT_BAR_FREED] = "▓",  [VERDICT_BAR_LIBRARIES] = "▒", [VERDICT_BAR_FILES] = "=",
-	[VERDICT_BAR_FORK] = "~",  [VERDICT_BAR_OTHERS] = "+", [VERDICT_BAR_UNKNOWN] = "?",   [VERDICT_BAR_RECORDER] = "░",
+	[VERDICT_BAR_LINES] = "█", [VERDICT_BAR_FREED] = "▓",   [VERDICT_BAR_LIBRARIES] = "▒",
+	[VERDICT_BAR_FILES] = "=", [VERDICT_BAR_FORK] = "~",    [VERDICT_BAR_OTHERS] = "+",
+	[VERDICT_BAR_LATER] = "^", [VERDICT_BAR_UNKNOWN] = "?", [VERDICT_BAR_RECORDER] = "░",
 };
 
 /* Below the bar, what is what; a name stays with its part. Returns how many lines it takes. */

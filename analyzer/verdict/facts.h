@@ -51,6 +51,7 @@ struct verdict_copies {
 	BAR(FILES, "files")                      \
 	BAR(FORK, "from before the fork")        \
 	BAR(OTHERS, "other processes and files") \
+	BAR(LATER, "newer than the sample")      \
 	BAR(UNKNOWN, "unknown")                  \
 	BAR(RECORDER, "recorder")
 

@@ -484,7 +484,7 @@ static const struct {
 	[PART_INHERITED] = { "memory from before the fork", VERDICT_BAR_FORK },
 	[PART_STACKS] = { "stacks of threads", VERDICT_BAR_UNKNOWN },
 	[PART_OTHER] = { "memory that is not attributed", VERDICT_BAR_UNKNOWN },
-	[PART_LATER] = { "newer than the last sample of its mappings", VERDICT_BAR_UNKNOWN },
+	[PART_LATER] = { "newer than the last sample of its mappings", VERDICT_BAR_LATER },
 	[PART_MEMORY_FILES] = { "files that lie in memory (/dev/shm, other tmpfs folders)", VERDICT_BAR_FILES },
 	[PART_CACHED] = { "contents of files on disk", VERDICT_BAR_FILES },
 	[PART_OTHERS] = { "other processes, and the kernel's for all", VERDICT_BAR_OTHERS },

@@ -163,22 +163,10 @@ put_first_lost(const struct told *told, char text[FIGURE_BYTES])
 static void
 put_note(const struct told *told, char text[FIGURE_BYTES])
 {
-	const char *note = verdict_note_of(told->facts->process,
-	                                   told->finding->kind == FINDING_THREAD_REFUSED    ? KMEM_NOTE_THREAD
-	                                   : told->finding->kind == FINDING_PROCESS_REFUSED ? KMEM_NOTE_PROCESS
-	                                   : told->finding->kind == FINDING_FILES_FULL      ? KMEM_NOTE_FILES
-	                                                                                    : KMEM_NOTE_CUDA);
+	const char *note = verdict_limit_note(told->facts, told->finding->kind);
 
 	if (note != NULL)
 		put(text, "%c%s", toupper((unsigned char)note[0]), note + 1);
-}
-
-static const char *
-log_doubt(const struct verdict_log *log)
-{
-	return log->is_by_name     ? "This line fits by name and time. Its numbers of processes are those of the host."
-	       : log->is_of_thread ? "This line fits by name and time: the number in it is of a thread."
-	                           : "";
 }
 
 /* The limit that was in the way of a request, where one is known. */
@@ -326,15 +314,6 @@ next_growth(const struct verdict_facts *facts, const struct rank_line *line)
 	                                                     : ", which looks like a leak";
 }
 
-/* Of processes that may have run one after the other. */
-static const char *
-ends_words(const struct verdict_facts *facts, const struct finding *finding)
-{
-	return finding->kind == FINDING_PEAK_LINE_OF_ALL ? "at their peaks"
-	       : facts->end == VERDICT_END_RUNNING       ? "now, or at their ends"
-	                                                 : "at their ends";
-}
-
 static void
 put_in_processes(const struct told *told, char text[FIGURE_BYTES])
 {
@@ -377,14 +356,6 @@ static uint64_t
 peak_most_bytes(const struct verdict_facts *facts)
 {
 	return facts->model->process_count == 1 ? verdict_most_resident_of(facts->process) : 0;
-}
-
-/* What was not in memory at the last look was not at the peak; of the rest more was not, where all of it would be more than ever was there. */
-static bool
-is_untouched_told(const struct verdict_facts *facts)
-{
-	return facts->peak_domain != NULL && peak_most_bytes(facts) != 0 && facts->peak_bytes > peak_most_bytes(facts) &&
-	       verdict_is_peak_told_in_memory(facts);
 }
 
 /* ---- freed memory ---- */
@@ -549,16 +520,16 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 
 #define FIGURES                                                                                                        \
 	/* of a finding */                                                                                                 \
-	FIGURE(bytes, true, "%s%s", finding->line.sample_bytes != 0 ? "≈" : "", UNITS_BYTES(finding->bytes))               \
+	FIGURE(bytes, true, "%s%s", line->sample_bytes != 0 ? "≈" : "", UNITS_BYTES(finding->bytes))                       \
 	BYTES(whole, finding->whole_bytes)                                                                                 \
 	FIGURE(rest, true, "%s", UNITS_BYTES(finding->whole_bytes - finding->bytes))                                       \
 	FIGURE(share, true, "%s", UNITS_SHARE(verdict_share(finding->bytes, finding->whole_bytes)))                        \
-	FIGURE(error, finding->line.sample_bytes != 0, ", ±%s",                                                            \
-	       UNITS_BYTES(model_estimate_error(finding->line.sample_bytes, finding->bytes)))                              \
-	FIGURE(where, finding->line.site_count != 0, "%s", verdict_line_text(&finding->line, PLACE_ROOM))                  \
-	WORDS(how, verdict_where_word(facts, &finding->line, VERDICT_WORD_ROOM))                                           \
+	FIGURE(error, line->sample_bytes != 0, ", ±%s",                                                                    \
+	       UNITS_BYTES(model_estimate_error(line->sample_bytes, finding->bytes)))                                      \
+	FIGURE(where, line->site_count != 0, "%s", verdict_line_text(line, PLACE_ROOM))                                    \
+	WORDS(how, verdict_where_word(facts, line, VERDICT_WORD_ROOM))                                                     \
 	WORDS(domain, finding->domain->name)                                                                               \
-	WORDS(line_domain, facts->model->domains[finding->line.domain].name)                                               \
+	WORDS(line_domain, facts->model->domains[line->domain].name)                                                       \
 	COUNT(count, finding->count)                                                                                       \
 	TEST(single, finding->count == 1)                                                                                  \
 	WORDS(process, process_text(finding->process, PLACE_ROOM))                                                         \
@@ -609,25 +580,25 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	FIGURE(shell_signal, true, "%d", facts->exit_code - 128)                                                           \
 	WORDS(log, log_of(told)->text)                                                                                     \
 	WORDS(log_writer, strcmp(log_of(told)->writer, "kernel") == 0 ? "the kernel" : log_of(told)->writer)               \
-	WORDS(log_doubt, log_doubt(log_of(told)))                                                                          \
+	TEST(log_by_name, log_of(told)->is_by_name)                                                                        \
+	TEST(log_of_thread, log_of(told)->is_of_thread)                                                                    \
 	FIGURE(crash_places, verdict_crashes_anywhere(facts), "%u", facts->log.crash_places)                               \
 	TEST(charged, facts->charged_bytes != 0 && facts->limit_bytes != UINT64_MAX)                                       \
 	TEST(accumulates, verdict_is_accumulating(facts))                                                                  \
 	FIGURE(refusals, true, "%s%s request%s",                                                                           \
 	       verdict_unlisted_refusals(facts) != 0 && verdict_has_device(facts) ? "At least " : "",                      \
 	       UNITS_COUNT(finding->count), finding->count == 1 ? " was" : "s were")                                       \
-	TEST(some_unlisted, verdict_unlisted_refusals(facts) != 0)                                                         \
-	TEST(several, facts->model->process_count > 1)                                                                     \
-	TEST(many, facts->model->process_count > 2)                                                                        \
+	TEST(several, process_count > 1)                                                                                   \
+	TEST(many, process_count > 2)                                                                                      \
 	/* what was live */                                                                                                \
 	WORDS(moment, moment(facts, told->verdict->cause))                                                                 \
 	TEST(end_sampled, is_end_sampled(facts))                                                                           \
 	WORDS(filled, filled_words(facts))                                                                                 \
 	FIGURE(in_memory, verdict_is_in_memory_told(facts), "%s", UNITS_BYTES(facts->live_bytes))                          \
-	TEST(on_host, facts->model->process_count == 1 && ((told->verdict->cause == VERDICT_RUNNING &&                     \
-	                                                    facts->refused != NULL && verdict_is_device_request(facts)) || \
-	                                                   (is_more_than_peak(facts) && verdict_has_device(facts))))       \
-	TEST(in_all, facts->model->process_count == 1 && is_more_than_peak(facts))                                         \
+	TEST(on_host, process_count == 1 && ((told->verdict->cause == VERDICT_RUNNING && facts->refused != NULL &&         \
+	                                      verdict_is_device_request(facts)) ||                                         \
+	                                     (is_more_than_peak(facts) && verdict_has_device(facts))))                     \
+	TEST(in_all, process_count == 1 && is_more_than_peak(facts))                                                       \
 	FIGURE(live_count, facts->live_count > 1, "%zu", facts->live_count)                                                \
 	BYTES(live_process_bytes,                                                                                          \
 	      facts->live_process_bytes + (verdict_is_in_memory_told(facts) ? 0 : facts->live_process_untouched_bytes))    \
@@ -637,18 +608,17 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	PUT(kept_steps)                                                                                                    \
 	PUT(generations)                                                                                                   \
 	PUT(growth)                                                                                                        \
-	FIGURE(growing, finding->line.leaking_bytes < finding->line.live_bytes / 10 * 9, "%s",                             \
-	       UNITS_BYTES(finding->line.leaking_bytes))                                                                   \
-	FIGURE(generations_total, true, "%" PRIu32, finding->line.telling->generations_total)                              \
-	WORDS(built_once, !rank_may_be_built_once(finding->line.telling) ? ""                                              \
-	                  : rank_is_below_import(finding->line.telling)  ? "An import runs it."                            \
-	                                                                 : "Little else was allocated meanwhile.")          \
+	FIGURE(growing, line->leaking_bytes < line->live_bytes / 10 * 9, "%s", UNITS_BYTES(line->leaking_bytes))           \
+	FIGURE(generations_total, true, "%" PRIu32, line->telling->generations_total)                                      \
+	WORDS(built_once, !rank_may_be_built_once(line->telling) ? ""                                                      \
+	                  : rank_is_below_import(line->telling)  ? "An import runs it."                                    \
+	                                                         : "Little else was allocated meanwhile.")                  \
 	TEST(same_line, is_same_line(facts, finding))                                                                      \
-	WORDS(next_growth, next_growth(facts, &finding->line))                                                             \
+	WORDS(next_growth, next_growth(facts, line))                                                                       \
 	FIGURE(before_last, true, "%s", UNITS_BYTES(amount_less(finding->whole_bytes, finding->bytes)))                    \
-	WORDS(beside_growth, rank_may_be_built_once(finding->line.telling) ? "may be a leak" : "look like a leak")         \
+	WORDS(beside_growth, rank_may_be_built_once(line->telling) ? "may be a leak" : "look like a leak")                 \
 	TEST(top_leaks, facts->top_live.leak == MODEL_LEAK_LEAK)                                                           \
-	WORDS(at_ends, ends_words(facts, finding))                                                                         \
+	WORDS(at_ends, finding->kind == FINDING_PEAK_LINE_OF_ALL ? "at their peaks" : "at their ends")                     \
 	WORDS(arena_words, arena_words(facts, finding))                                                                    \
 	PUT(in_processes)                                                                                                  \
 	/* the peak */                                                                                                     \
@@ -660,34 +630,31 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	       UNITS_BYTES(facts->peak_bytes))                                                                             \
 	BYTES(peak_most, peak_most_bytes(facts))                                                                           \
 	TEST(peak_within, peak_most_bytes(facts) >= finding->bytes && !verdict_is_peak_told_in_memory(facts))              \
-	FIGURE(peak_untouched, is_untouched_told(facts), "%s", UNITS_BYTES(facts->peak_untouched_bytes))                   \
-	FIGURE(peak_touched, verdict_is_peak_told_in_memory(facts) && facts->peak_domain != NULL, "%s",                    \
-	       UNITS_BYTES(facts->peak_bytes))                                                                             \
+	FIGURE(peak_touched,                                                                                               \
+	       verdict_is_peak_told_in_memory(facts) && facts->peak_domain != NULL &&                                      \
+	           (peak_most_bytes(facts) == 0 || facts->peak_bytes <= peak_most_bytes(facts)),                           \
+	       "%s", UNITS_BYTES(facts->peak_bytes))                                                                       \
 	WORDS(peak_import, facts->peak_import)                                                                             \
 	WORDS(room_of, finding->whole_bytes < facts->peak_process->identity->machine_bytes ? "container" : "machine")      \
 	/* freed memory, and what else was there */                                                                        \
-	FIGURE(freed_process, facts->model->process_count > 1, "%s",                                                       \
-	       process_text(facts->memory.freed.process, PLACE_ROOM))                                                      \
+	FIGURE(freed_process, process_count > 1, "%s", process_text(freed->process, PLACE_ROOM))                           \
 	PUT(freed_when)                                                                                                    \
-	FIGURE(used, true, "%s", UNITS_BYTES(used_bytes(&facts->memory.freed)))                                            \
-	FIGURE(used_share, true, "%s",                                                                                     \
-	       UNITS_SHARE(verdict_share(used_bytes(&facts->memory.freed), facts->memory.freed.heap_bytes)))               \
-	FIGURE(sparse, verdict_sparse_of(&facts->memory.freed) != 0, "%s", UNITS_BYTES(facts->memory.freed.sparse_bytes))  \
-	FIGURE(empty, facts->memory.freed.empty_bytes >= facts->memory.freed.freed_bytes / 10, "%s",                       \
-	       UNITS_BYTES(facts->memory.freed.empty_bytes))                                                               \
-	TEST(lines_first, facts->memory.part_count != 0 && facts->memory.parts[0].bar == VERDICT_BAR_LINES)                \
-	TEST(freed, facts->memory.freed.freed_bytes != 0)                                                                  \
-	TEST(freed_later, facts->memory.freed.is_later)                                                                    \
-	WORDS(part, facts->memory.part_count != 0 ? facts->memory.parts[0].name : "")                                      \
-	FIGURE(files_line, facts->memory.files.site_count != 0 && verdict_holds_a_third(facts, facts->memory.files_bytes), \
-	       "%s", verdict_line_text(&facts->memory.files, PLACE_ROOM))                                                  \
-	FIGURE(builder_line,                                                                                               \
-	       facts->memory.inherited.site_count != 0 && verdict_holds_a_third(facts, facts->memory.inherited_bytes),     \
-	       "%s %s", verdict_where_word(facts, &facts->memory.inherited, VERDICT_WORD_ROOM),                            \
-	       verdict_line_text(&facts->memory.inherited, PLACE_ROOM))                                                    \
-	FIGURE(stacks_line, facts->memory.starter != NULL && verdict_holds_a_third(facts, facts->memory.stacks_bytes),     \
-	       "%s", verdict_frame_text(facts->memory.starter->where, PLACE_ROOM))                                         \
-	COUNT(stacks_count, facts->memory.starter != NULL ? facts->memory.starter->live_count : 0)                         \
+	FIGURE(used, true, "%s", UNITS_BYTES(used_bytes(freed)))                                                           \
+	FIGURE(used_share, true, "%s", UNITS_SHARE(verdict_share(used_bytes(freed), freed->heap_bytes)))                   \
+	FIGURE(sparse, verdict_sparse_of(freed) != 0, "%s", UNITS_BYTES(freed->sparse_bytes))                              \
+	FIGURE(empty, freed->empty_bytes >= freed->freed_bytes / 10, "%s", UNITS_BYTES(freed->empty_bytes))                \
+	TEST(lines_first, memory->part_count != 0 && memory->parts[0].bar == VERDICT_BAR_LINES)                            \
+	TEST(freed, freed->freed_bytes != 0)                                                                               \
+	TEST(freed_later, freed->is_later)                                                                                 \
+	WORDS(part, memory->part_count != 0 ? memory->parts[0].name : "")                                                  \
+	FIGURE(files_line, memory->files.site_count != 0 && verdict_holds_a_third(facts, memory->files_bytes), "%s",       \
+	       verdict_line_text(&memory->files, PLACE_ROOM))                                                              \
+	FIGURE(builder_line, memory->inherited.site_count != 0 && verdict_holds_a_third(facts, memory->inherited_bytes),   \
+	       "%s %s", verdict_where_word(facts, &memory->inherited, VERDICT_WORD_ROOM),                                  \
+	       verdict_line_text(&memory->inherited, PLACE_ROOM))                                                          \
+	FIGURE(stacks_line, memory->starter != NULL && verdict_holds_a_third(facts, memory->stacks_bytes), "%s",           \
+	       verdict_frame_text(memory->starter->where, PLACE_ROOM))                                                     \
+	COUNT(stacks_count, memory->starter != NULL ? memory->starter->live_count : 0)                                     \
 	TEST(lines_released, verdict_was_mostly_released(facts))                                                           \
 	/* children */                                                                                                     \
 	WORDS(copying, facts->copies.child_count == 1 ? "One child process"                                                \
@@ -697,36 +664,31 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	/* devices */                                                                                                      \
 	TEST(device, facts->device.device != NULL)                                                                         \
 	WORDS(device_name, facts->device.device != NULL ? facts->device.device->name : "")                                 \
-	WORDS(device_holder, facts->model->process_count == 1 ? "The process" : "Its processes, summed,")                  \
-	FIGURE(refused_held, facts->model->process_count > 1 && facts->refused->has_held, "%s",                            \
-	       UNITS_BYTES(facts->refused_held_bytes))                                                                     \
+	WORDS(device_holder, process_count == 1 ? "The process" : "Its processes, summed,")                                \
+	FIGURE(refused_held, process_count > 1 && facts->refused->has_held, "%s", UNITS_BYTES(facts->refused_held_bytes))  \
 	FIGURE(tensors, facts->device.tensors != NULL, "%s", UNITS_BYTES(facts->device.tensor_bytes))                      \
 	PUT(pace)                                                                                                          \
 	FIGURE(together, do_grow_together(facts), "%zu", facts->growing_count)                                             \
 	FIGURE(round, do_grow_together(facts), "%s", UNITS_BYTES(finding->bytes / facts->growing_rounds))                  \
 	COUNT(rounds, facts->growing_rounds)                                                                               \
 	TEST(pools_enough, verdict_is_kept_by_pools(facts))                                                                \
-	WORDS(blocks, finding->line.live_count == 1 ? "That is one block"                                                  \
-	                                            : TEXT(64, "Those are %" PRIu64 " blocks", finding->line.live_count))  \
+	WORDS(blocks,                                                                                                      \
+	      line->live_count == 1 ? "That is one block" : TEXT(64, "Those are %" PRIu64 " blocks", line->live_count))    \
 	FIGURE(retried, true, "%zu", facts->retried_count)                                                                 \
 	PUT(lasting)                                                                                                       \
 	PUT(device_parts)                                                                                                  \
 	WORDS(domain_whole, domain_whole(finding))                                                                         \
 	WORDS(more_than_asked, facts->asked.name != NULL ? "domain" : "device")                                            \
-	WORDS(as_large, finding->as_large_count == 0                ? "less"                                               \
-	                : finding->as_large_count == finding->count ? "as much"                                            \
-	                                                            : "as much or less")                                   \
 	/* the forecast */                                                                                                 \
-	BYTES(a_minute, facts->forecast.bytes_per_minute)                                                                  \
-	BYTES(forecast_limit, facts->forecast.limit_bytes)                                                                 \
-	WORDS(forecast_in,                                                                                                 \
-	      facts->forecast.minutes < 2                                                                                  \
-	          ? "within two minutes"                                                                                   \
-	          : TEXT(64, "in about %" PRIu64 "%s",                                                                     \
-	                 facts->forecast.minutes < 120 ? facts->forecast.minutes : facts->forecast.minutes / 60,           \
-	                 facts->forecast.minutes < 120 ? " minutes" : " hours"))                                           \
-	FIGURE(forecast_steps, facts->forecast.steps != 0, "%s %s", UNITS_COUNT(units_rounded(facts->forecast.steps, 2)),  \
-	       facts->forecast.steps_source == KMEM_STEPS_LOOP ? "rounds" : "steps")                                       \
+	BYTES(a_minute, forecast->bytes_per_minute)                                                                        \
+	BYTES(forecast_limit, forecast->limit_bytes)                                                                       \
+	WORDS(forecast_in, forecast->minutes < 2                                                                           \
+	                       ? "within two minutes"                                                                      \
+	                       : TEXT(64, "in about %" PRIu64 "%s",                                                        \
+	                              forecast->minutes < 120 ? forecast->minutes : forecast->minutes / 60,                \
+	                              forecast->minutes < 120 ? " minutes" : " hours"))                                    \
+	FIGURE(forecast_steps, forecast->steps != 0, "%s %s", UNITS_COUNT(units_rounded(forecast->steps, 2)),              \
+	       forecast->steps_source == KMEM_STEPS_LOOP ? "rounds" : "steps")                                             \
 	/* what to do next */                                                                                              \
 	LINE(top, &facts->top_live)                                                                                        \
 	LINE(last_taker, &facts->last_taker)                                                                               \
@@ -739,8 +701,7 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	FIGURE(child_line, facts->peak_process != facts->process && facts->top_peak.site_count != 0, "%s",                 \
 	       place_of(told, &facts->top_peak, PLACE_ROOM))                                                               \
 	FIGURE(beside_line, facts->beside_arenas.site_count != 0, "%s", place_of(told, &facts->beside_arenas, PLACE_ROOM)) \
-	FIGURE(pinning_line, facts->memory.freed.pinning[0].site_count != 0, "%s",                                         \
-	       verdict_line_text(&facts->memory.freed.pinning[0], PLACE_ROOM))                                             \
+	FIGURE(pinning_line, freed->pinning[0].site_count != 0, "%s", verdict_line_text(&freed->pinning[0], PLACE_ROOM))   \
 	FIGURE(                                                                                                            \
 		request_line, facts->refused->site != NULL && facts->refused->site->where != NULL, "%s",                       \
 		verdict_line_text(                                                                                             \
@@ -754,8 +715,8 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	FIGURE(raise, facts->refused != NULL, "%s", raise_words(facts))                                                    \
 	FIGURE(under_limit, true, "%" PRIu64, facts->refused->space_limit_bytes / 1024)                                    \
 	FIGURE(parent_pid, true, "%" PRIu32, facts->process->identity->parent_pid)                                         \
-	FIGURE(threads, facts->memory.freed.process != NULL && facts->memory.freed.process->thread_count > MANY_THREADS,   \
-	       "%u", facts->memory.freed.process->thread_count)                                                            \
+	FIGURE(threads, freed->process != NULL && freed->process->thread_count > MANY_THREADS, "%u",                       \
+	       freed->process->thread_count)                                                                               \
 	FIGURE(capture, true, "%s%s", facts->model->needs_salvage ? "--salvage " : "",                                     \
 	       name_or(facts->model->argument, "CAPTURE"))                                                                 \
 	PUT(command)                                                                                                       \
@@ -764,29 +725,30 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	WORDS(other_users, other_users(refusing_device(facts), PLACE_ROOM))                                                \
 	WORDS(asked_other_users, other_users(facts->asked.largest->name, PLACE_ROOM))                                      \
 	PUT(lasting_lines)                                                                                                 \
-	TEST(empty_worth, facts->memory.freed.empty_bytes != 0 &&                                                          \
-	                      facts->memory.freed.empty_bytes >= facts->memory.freed.freed_bytes / 4)                      \
-	TEST(sparse_worth, verdict_sparse_of(&facts->memory.freed) != 0 &&                                                 \
-	                       verdict_sparse_of(&facts->memory.freed) >= facts->memory.freed.freed_bytes / 4)             \
-	WORDS(trim,                                                                                                        \
-	      facts->memory.freed.process->python_version != 0 ? "ctypes.CDLL(None).malloc_trim(0)" : "malloc_trim(0)")    \
+	TEST(empty_worth, freed->empty_bytes != 0 && freed->empty_bytes >= freed->freed_bytes / 4)                         \
+	TEST(sparse_worth, verdict_sparse_of(freed) != 0 && verdict_sparse_of(freed) >= freed->freed_bytes / 4)            \
+	WORDS(trim, freed->process->python_version != 0 ? "ctypes.CDLL(None).malloc_trim(0)" : "malloc_trim(0)")           \
 	TEST(built_in_arenas, is_built_in_arenas(facts))                                                                   \
 	WORDS(asked, facts->asked.name)                                                                                    \
-	WORDS(asked_device, facts->asked.largest->name)                                                                    \
 	WORDS(room_for_stacks, model_could_not_grow(facts->model) ? "the disk that holds captures, or ulimit -v"           \
 	                                                          : "KMEMSHIM_SITES_MAX, KMEMSHIM_CAPTURE_MAX")            \
 	FIGURE(cache, true, "%s", UNITS_BYTES(facts->device.cache_bytes))
 
 #define PUT(name)
-#define FIGURE(name, condition, ...)                                             \
-	static void put_##name(const struct told *told, char text[FIGURE_BYTES])     \
-	{                                                                            \
-		__attribute__((unused)) const struct verdict_facts *facts = told->facts; \
-		__attribute__((unused)) const struct finding *finding = told->finding;   \
-		__attribute__((unused)) char owner[LIMIT_OWNER_BYTES];                   \
-                                                                                 \
-		if (condition)                                                           \
-			put(text, __VA_ARGS__);                                              \
+#define FIGURE(name, condition, ...)                                                                    \
+	static void put_##name(const struct told *told, char text[FIGURE_BYTES])                            \
+	{                                                                                                   \
+		__attribute__((unused)) const struct verdict_facts *facts = told->facts;                        \
+		__attribute__((unused)) const struct finding *finding = told->finding;                          \
+		__attribute__((unused)) const struct rank_line *line = finding != NULL ? &finding->line : NULL; \
+		__attribute__((unused)) const struct verdict_memory *memory = &facts->memory;                   \
+		__attribute__((unused)) const struct verdict_freed *freed = &memory->freed;                     \
+		__attribute__((unused)) const struct verdict_forecast *forecast = &facts->forecast;             \
+		__attribute__((unused)) const size_t process_count = facts->model->process_count;               \
+		__attribute__((unused)) char owner[LIMIT_OWNER_BYTES];                                          \
+                                                                                                        \
+		if (condition)                                                                                  \
+			put(text, __VA_ARGS__);                                                                     \
 	}
 FIGURES
 #undef FIGURE

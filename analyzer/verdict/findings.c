@@ -158,14 +158,18 @@ FIND_IF(shell_status, facts->exit_code > 128 && facts->exit_code < 128 + NSIG, S
 static void
 find_other_limits(struct verdict_facts *facts, struct verdict *verdict)
 {
-	if (verdict_note_of(facts->process, KMEM_NOTE_THREAD) != NULL)
-		add(verdict, FINDING_THREAD_REFUSED, 0, 0, NULL);
-	if (verdict_note_of(facts->process, KMEM_NOTE_PROCESS) != NULL)
-		add(verdict, FINDING_PROCESS_REFUSED, 0, 0, NULL);
-	if (verdict_note_of(facts->process, KMEM_NOTE_FILES) != NULL)
-		add(verdict, FINDING_FILES_FULL, 0, 0, NULL);
-	if (verdict_note_of(facts->process, KMEM_NOTE_CUDA) != NULL)
-		add(verdict, FINDING_CUDA_NOT_STARTED, 0, 0, NULL);
+	for (enum finding_kind kind = FINDING_THREAD_REFUSED; kind <= FINDING_CUDA_NOT_STARTED; kind++) {
+		if (verdict_limit_note(facts, kind) != NULL)
+			add(verdict, kind, 0, 0, NULL);
+	}
+}
+
+const char *
+verdict_limit_note(const struct verdict_facts *facts, enum finding_kind kind)
+{
+	static const char *const notes[] = { KMEM_NOTE_THREAD, KMEM_NOTE_PROCESS, KMEM_NOTE_FILES, KMEM_NOTE_CUDA };
+
+	return verdict_note_of(facts->process, notes[kind - FINDING_THREAD_REFUSED]);
 }
 
 static void
@@ -606,10 +610,6 @@ choose(const struct model *model, const char *wanted, unsigned most, unsigned ch
 		memmove(&chosen[place + 1], &chosen[place], (count - 1 - place) * sizeof(chosen[0]));
 		chosen[place] = i;
 	}
-	for (unsigned i = 0; i < model->domain_count && left_out->count != 0; i++) {
-		left_out->as_large_count += !ANY(told, chosen, count, *told == i) && is_wanted(model, i, wanted) &&
-		                            model->domains[i].peak_bytes == model->domains[chosen[count - 1]].peak_bytes;
-	}
 	return count;
 }
 
@@ -735,12 +735,8 @@ find_one_domain(const struct verdict_facts *facts, unsigned domain, struct rank_
 static void
 add_left_out(const struct finding *left_out, struct verdict *verdict)
 {
-	struct finding *more = left_out->count != 0 ? add(verdict, FINDING_MORE_DOMAINS, 0, 0, NULL) : NULL;
-
-	if (more == NULL)
-		return;
-	more->count = left_out->count;
-	more->as_large_count = left_out->as_large_count;
+	if (left_out->count != 0)
+		add(verdict, FINDING_MORE_DOMAINS, 0, 0, NULL)->count = left_out->count;
 }
 
 /* The largest device, where it held enough to be worth it. */

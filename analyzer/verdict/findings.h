@@ -122,7 +122,6 @@ struct finding {
 	const struct model_process *process; // FINDING_GUARD: who passed it; FINDING_BESIDE: who has it, NULL = several
 	const struct model_domain *domain;   // FINDING_DOMAIN and following: which, or where its lines are
 	uint64_t count;                      // of further lines or domains
-	uint64_t as_large_count;             // of these domains, as large as the last one that is told
 	bool is_peak;                        // FINDING_DOMAIN and following: figures are of the peak
 	bool is_told;                        // the line was told of right before
 	bool is_after_line;                  // FINDING_IMPORTS: a line was told of right before, "of it" would be of that
@@ -161,6 +160,9 @@ void verdict_find_domain(struct verdict_facts *facts, const char *wanted, struct
 
 /* The process of the model that is told of as the one that passed its guard: `first` before others; NULL: none did. */
 const struct model_process *verdict_guard_passer(const struct model *model, const struct model_process *first);
+
+/* The recorder's note of another limit than memory, of FINDING_THREAD_REFUSED and the three that follow; NULL = none. */
+const char *verdict_limit_note(const struct verdict_facts *facts, enum finding_kind kind);
 
 /* In parts per million. */
 uint32_t verdict_share(uint64_t part, uint64_t whole);

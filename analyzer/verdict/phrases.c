@@ -335,7 +335,7 @@ static const struct {
 	void (*say)(const struct told *told);
 } phrases[] = {
 	[FINDING_ENDING] = { .say = say_ending },
-	[FINDING_LOG] = { " The log of {log_writer} says: \"{log}\".[ {log_doubt}][ The log has crashes of programs of this name at {crash_places} "
+	[FINDING_LOG] = { " The log of {log_writer} says: \"{log}\".[{?log_by_name} This line fits by name and time. Its numbers of processes are those of the host.][{?log_of_thread} This line fits by name and time: the number in it is of a thread.][ The log has crashes of programs of this name at {crash_places} "
 	                  "different places: such crashes suggest broken memory of the machine.]" },
 	[FINDING_GUARD] = { .say = say_guard },
 	[FINDING_FORECAST] = { " At [{?running}this][{!running}that] rate ({a_minute} a minute) the limit of {forecast_limit} "
@@ -393,16 +393,16 @@ static const struct {
 	                         "process that had just ended." },
 	[FINDING_PEAK] = { "[{?own_peak}{?peak_within} It had at most {peak_most} in memory, up to {bytes} of it {peak_kind}.]"
 	                   "[{?own_peak}{!peak_within}[ It had at most {peak_most} in memory.] It held at most {bytes} {peak_kind}"
-	                   "[, at least {peak_untouched} of it untouched][{!peak_untouched}, {peak_touched} of it touched].]"
+	                   "[, {peak_touched} of it touched].]"
 	                   "[{!own_peak} Of its processes, {peak_process} had the highest peak: {bytes}[ in all, {peak_part} of it in {peak_domain}]"
 	                   "[{!peak_part} of {peak_domain}].]" },
 	[FINDING_PEAK_IN_IMPORT] = { " The peak came while it imported {peak_import}[; at the end it had {some}]." },
 	[FINDING_LITTLE_AT_END] = { " At the end it had {bytes}." },
-	[FINDING_PEAK_LINE] = { " At the peak {bytes} ({share}[{error}][{?peak_untouched} of what was touched]) was [{arena_words}]"
+	[FINDING_PEAK_LINE] = { " At the peak {bytes} ({share}[{error}]) was [{arena_words}]"
 	                        "[{!arena_words}allocated at {where}].[ In all kinds of memory that line held {all_kinds}.]" },
 	[FINDING_PEAK_IMPORTS] = { " {bytes} of the {whole} ({share}) was left by imports." },
 	[FINDING_LITTLE_ROOM] = { " At one sample {bytes} of the {room_of}'s {whole} was in use ({share})." },
-	[FINDING_RECOVERED] = { " {refusals} refused, and the program went on; [{?single}it][{!single}the largest[{?some_unlisted} of those that are known]] "
+	[FINDING_RECOVERED] = { " {refusals} refused, and the program went on; [{?single}it][{!single}the largest] "
 	                        "was for {bytes} in {domain}[ at {where}]." },
 	[FINDING_RELEASED_AT_EXIT] = { " Exit handlers or destructors released {bytes} of {where}, which was held until the end." },
 	[FINDING_LOST_CHILDREN] = { " {lost}[ The first to show no more activity (an idle process shows none) was {first_lost}.] Only its parent knows how"
@@ -439,7 +439,7 @@ static const struct {
 	                                 "[ {count} more [{?single}line looks like a leak too][{!single}lines look like leaks too].]" GENERATIONS },
 	[FINDING_DOMAIN_MAY_ACCUMULATE] = { "[{?told} It][{!told} What is allocated at {where}]" MAY_GROW },
 	[FINDING_DOMAIN_STEADY] = { " No line of it is known to leak." },
-	[FINDING_MORE_DOMAINS] = { " {count} more {more_than_asked}[{!single}s] held {as_large}." },
+	[FINDING_MORE_DOMAINS] = { " {count} more {more_than_asked}[{!single}s] held no more." },
 	[FINDING_REFUSED_REQUESTS] = { .say = say_refused_requests },
 	[FINDING_LIBRARIES] = { " " IN_MEMORY_THEN "code and data of the program and its libraries." },
 	[FINDING_MAPPED_FILES] = { " " IN_MEMORY_THEN

@@ -10,8 +10,8 @@ import textwrap
 WIDTH = 100
 SOURCE_CHARS = 60
 BAR = 72
-FILLS = "\u2588\u2593\u2592=~+?\u2591"  # of a bar's parts
-COLOURS = ("#4c78a8", "#f58518", "#72b7b2", "#54a24b", "#b279a2", "#9d755d", "#bab0ac", "#eeca3b")
+FILLS = "\u2588\u2593\u2592=~+^?\u2591"  # of a bar's parts
+COLOURS = ("#4c78a8", "#f58518", "#72b7b2", "#54a24b", "#b279a2", "#9d755d", "#bab0ac", "#eeca3b", "#ff9da6")
 
 ACCENT = {"death": "#d9480f", "plain": "#868e96"}
 _BOX = ("border-left:4px solid %s;background:rgba(134,142,150,.10);padding:.7em 1em;margin:.3em 0;"

@@ -23,6 +23,34 @@ verdict_case_begin(__attribute__((unused)) void **state)
 	return 0;
 }
 
+/* The verdict of a program that ended so: as wait() says, or with a status of its own. */
+static inline void
+verdict_waited(int status)
+{
+	hand_model_waited(&hand, status);
+	hand_model_decide(&hand, &verdict);
+}
+
+static inline void
+verdict_exited(int status)
+{
+	hand_model_exited(&hand, status);
+	hand_model_decide(&hand, &verdict);
+}
+
+/* For each row of the table, with a fresh model; the body follows. */
+#define EACH_CASE(i, rows) for (size_t i = 0; i < ARRAY_LEN(rows) && verdict_case_begin(NULL) == 0; i++)
+
+/* Live, and blocks of all twelve generations are alive. */
+static inline struct model_site *
+leaking(unsigned domain, uint32_t line, uint64_t bytes)
+{
+	struct model_site *site = hand_model_site(&hand, domain, line, bytes);
+
+	hand_model_generations(site, 12, 12, 3, 3);
+	return site;
+}
+
 /* The body follows. */
 #define CASE(name)                                                                                                 \
 	static void name(void **state);                                                                                \

@@ -25,8 +25,8 @@ CASE(who_may_raise_something_is_told_what)
 		{ 4 * GIB, 0, 2, true, "ask for less at once at train.py:41 epoch, or raise its guard (--guard)" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 41, 3 * GIB);
 		hand_model_exited(&hand, 1);
 		hand_model_refuse(&hand, 2 * GIB);
@@ -60,7 +60,7 @@ CASE(what_grows_in_a_program_that_runs_is_to_be_looked_into_now)
 CASE(what_grows_beside_a_larger_line_is_to_be_looked_into)
 {
 	hand_model_site(&hand, HEAP, 12, 300 * MIB);
-	hand_model_generations(hand_model_site(&hand, HEAP, 41, 40 * MIB), 12, 12, 3, 3);
+	leaking(HEAP, 41, 40 * MIB);
 	hand.process.is_alive = true;
 	hand_model_decide(&hand, &verdict);
 	assert_advised(&verdict, "release-blocks");
@@ -83,9 +83,9 @@ CASE(who_has_a_run_to_finish_is_told_how_fast_it_grew)
 		{ SIGSEGV, true, "release-blocks" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
+	EACH_CASE(i, cases)
+	{
+		leaking(HEAP, 41, 300 * MIB);
 		for (size_t beat = 0; beat < ARRAY_LEN(beats); beat++) {
 			beats[beat] = hand.heartbeat;
 			beats[beat].monotonic_ns = hand.identity.start_monotonic_ns + (beat + 1) * UINT64_C(1000000000);
@@ -107,8 +107,7 @@ CASE(who_has_a_run_to_finish_is_told_how_fast_it_grew)
 CASE(a_request_that_was_refused_is_told_of_a_program_that_went_on)
 {
 	hand_model_site(&hand, HEAP, 41, 700 * MIB);
-	hand_model_exited(&hand, 0);
-	hand_model_decide(&hand, &verdict);
+	verdict_exited(0);
 	assert_not_found(&verdict, "recovered");
 	hand_model_refuse(&hand, 64 * GIB);
 	hand.failed.had_success_after = true;
@@ -116,9 +115,8 @@ CASE(a_request_that_was_refused_is_told_of_a_program_that_went_on)
 	hand.process.failed_count = 3;
 	hand_model_decide(&hand, &verdict);
 	assert_found(&verdict, "; recovered [heap] 64.0 GiB at train.py:41 epoch +3");
-	assert_non_null(strstr(verdict.text,
-	                       " 3 requests were refused, and the program went on; the largest of those that are known was "
-	                       "for 64.0 GiB in heap at train.py:41 epoch."));
+	assert_non_null(strstr(verdict.text, " 3 requests were refused, and the program went on; the largest was "
+	                                     "for 64.0 GiB in heap at train.py:41 epoch."));
 	/* Those that are not known may be the device's, which refuses as a matter of course. */
 	hand_model_site(&hand, CUDA0, 50, 100 * MIB);
 	hand_model_decide(&hand, &verdict);
@@ -133,8 +131,7 @@ CASE(where_shared_memory_is_full_its_line_is_told)
 	hand_model_site(&hand, MMAP, 31, 61 * MIB);
 	hand_model_site(&hand, HEAP, 20, 110 * MIB);
 	hand.identity.shm_bytes = 64 * MIB;
-	hand_model_waited(&hand, SIGBUS);
-	hand_model_decide(&hand, &verdict);
+	verdict_waited(SIGBUS);
 	assert_string_equal(found_text(&verdict),
 	                    "ending; shared-line 61.0 MiB of 61.0 MiB at train.py:31 epoch; live 171 MiB");
 }
@@ -152,14 +149,12 @@ CASE(what_holds_a_line_is_said_of_memory_that_was_looked_at)
 		struct model_site *site;
 
 		hand_model_make(&hand);
-		site = hand_model_site(&hand, is_mapped ? MMAP : HEAP, 41, 300 * MIB);
-		hand_model_generations(site, 12, 12, 3, 3);
+		site = leaking(is_mapped ? MMAP : HEAP, 41, 300 * MIB);
 		line.file = site->where->file;
 		line.function = site->where->function;
 		hand.process.holders = &holders;
 		hand.heartbeat.available_bytes = 100 * MIB;
-		hand_model_waited(&hand, SIGKILL);
-		hand_model_decide(&hand, &verdict);
+		verdict_waited(SIGKILL);
 		assert_int_equal(strstr(found_text(&verdict), "held-by") != NULL, !is_mapped);
 		assert_int_equal(strstr(verdict.next, "global `hot`") != NULL, !is_mapped);
 	}
@@ -172,15 +167,13 @@ CASE(how_many_blocks_a_caller_keeps_is_as_exact_as_it_is_known)
 		                                ": ≈4,190,000 of ≈4,190,000 blocks that " };
 
 	for (unsigned is_sample = 0; is_sample < 2; is_sample++) {
-
 		hand_model_make(&hand);
 		if (is_sample != 0)
 			hand_model_domain(&hand.domains[HEAP], "python/object");
 		hand.model.sample_bytes = is_sample * KIB;
 		for (unsigned i = 0; i < 2; i++) {
-			struct model_site *site = hand_model_site(&hand, HEAP, 41, i == 0 ? 200 * MIB : 0);
+			struct model_site *site = leaking(HEAP, 41, i == 0 ? 200 * MIB : 0);
 
-			hand_model_generations(site, 12, 12, 3, 3);
 			site->live_count = i == 0 ? 4190506 : 0;
 			site->allocated_count = i == 0 ? 4190506 : 50000;
 			site->allocated_bytes = i == 0 ? 200 * MIB : 3 * MIB;

@@ -320,9 +320,8 @@ static const struct {
 
 CASE(each_death_has_its_verdict)
 {
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		memset(&counters_now, 0, sizeof(counters_now));
 		hand_model_site(&hand, HEAP, 41, 400 * MIB);
 		hand_model_site(&hand, HEAP, 50, 100 * MIB);
@@ -344,7 +343,7 @@ CASE(each_death_has_its_verdict)
 
 CASE(who_held_most_is_named_with_share_and_growth)
 {
-	hand_model_generations(hand_model_site(&hand, HEAP, 41, 400 * MIB), 12, 12, 3, 3);
+	leaking(HEAP, 41, 400 * MIB);
 	hand_model_site(&hand, HEAP, 50, 100 * MIB);
 	hand_model_site(&hand, HEAP, 1, 900 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
 	hand_model_site(&hand, RESERVED, 60, 90 * GIB);
@@ -377,8 +376,8 @@ CASE(what_is_too_short_to_judge_says_so)
 		{ 6, 6, 8, 8, false, "release-blocks" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		struct model_site *site = hand_model_site(&hand, HEAP, 41, 400 * MIB);
 
 		hand_model_generations(site, cases[i].alive, cases[i].total, 1, 1);
@@ -405,10 +404,10 @@ CASE(arenas_are_named_where_no_line_tells_more)
 		{ 20, 300, "record-python-objects", "; line 100 MiB of 420 MiB at train.py:60 epoch; accumulates" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_domain(&hand.domains[MMAP], "python/arena");
-		hand_model_generations(hand_model_site(&hand, MMAP, 60, 100 * MIB), 12, 12, 3, 3);
+		leaking(MMAP, 60, 100 * MIB);
 		hand_model_site(&hand, HEAP, 41, cases[i].of_line * MIB);
 		hand_model_site(&hand, HEAP, 1, cases[i].of_imports * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
 		container_killed();
@@ -613,10 +612,9 @@ CASE(a_leak_is_named_when_a_signal_ended_the_program)
 		           { segv, "crashed", "show-python-crash, release-blocks" },
 		           { nothing, "gone", "release-blocks" } };
 
-	for (size_t i = 0; i < ARRAY_LEN(deaths); i++) {
-
-		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 400 * MIB), 12, 12, 3, 3);
+	EACH_CASE(i, deaths)
+	{
+		leaking(HEAP, 41, 400 * MIB);
 		deaths[i].make();
 		decide(&verdict);
 		assert_string_equal(verdict_cause_name(verdict.cause), deaths[i].cause);
@@ -695,8 +693,8 @@ CASE(a_refused_request_is_fatal_only_when_the_program_ended_with_it)
 		{ nothing, 0, true, "recovered" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, requests)
+	{
 		hand_model_site(&hand, HEAP, 41, MIB);
 		requests[i].make();
 		refused(GIB, HEAP, requests[i].before_end_ns, requests[i].had_success_after);

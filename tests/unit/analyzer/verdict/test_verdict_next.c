@@ -23,14 +23,12 @@ CASE(far_from_the_limits_the_cause_comes_before_what_accumulates)
 		{ SIGKILL, 100 * MIB, "release-blocks", false },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-
-		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
+	EACH_CASE(i, cases)
+	{
+		leaking(HEAP, 41, 300 * MIB);
 		hand.heartbeat.available_bytes = cases[i].available_bytes;
 		hand.process.python_version = cases[i].is_native ? 0 : hand.process.python_version;
-		hand_model_waited(&hand, cases[i].signal);
-		hand_model_decide(&hand, &verdict);
+		verdict_waited(cases[i].signal);
 		assert_advised(&verdict, cases[i].advised);
 		assert_non_null(strstr(verdict.next, "the blocks of train.py:41 epoch alive"));
 		assert_found(&verdict, "accumulates 300 MiB of 300 MiB at train.py:41 epoch, likely");
@@ -40,10 +38,9 @@ CASE(far_from_the_limits_the_cause_comes_before_what_accumulates)
 /* No look follows mappings. */
 CASE(what_keeps_mappings_is_looked_for_by_the_user)
 {
-	hand_model_generations(hand_model_site(&hand, MMAP, 41, 300 * MIB), 12, 12, 3, 3);
+	leaking(MMAP, 41, 300 * MIB);
 	hand.heartbeat.available_bytes = 100 * MIB;
-	hand_model_waited(&hand, SIGKILL);
-	hand_model_decide(&hand, &verdict);
+	verdict_waited(SIGKILL);
 	assert_advised(&verdict, "release-blocks");
 	assert_non_null(strstr(
 		verdict.next, "look for what keeps the mappings of train.py:41 epoch, or makes them larger: often objects in a "
@@ -181,21 +178,18 @@ CASE(what_held_the_line_is_said_and_becomes_the_advice)
 		  "`kmemshim run --holders-stop 5s` gives the search for what holds it more time" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct holders_way way = cases[i].way;
 		struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
 		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
 		struct model_site *site;
-
-		hand_model_make(&hand);
-		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
-		hand_model_generations(site, 12, 12, 3, 3);
+		site = leaking(HEAP, 41, 300 * MIB);
 		line.file = site->where->file;
 		line.function = site->where->function;
 		hand.process.holders = &holders;
 		hand.heartbeat.available_bytes = 100 * MIB;
-		hand_model_waited(&hand, SIGKILL);
-		hand_model_decide(&hand, &verdict);
+		verdict_waited(SIGKILL);
 		assert_advised(&verdict, "release-blocks");
 		site->volume_bytes = 310 * MIB; // of a load, unless nothing leads to it
 		hand_model_decide(&hand, &verdict);
@@ -246,22 +240,20 @@ CASE(what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too)
 		  "they were held, perhaps, by global `seen`" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct holders_way ways[] = { cases[i].ways[0], cases[i].ways[1] };
 		struct holders_line line = {
 			.samples = 32, .way_count = ways[1].kind != NULL ? 2 : 1, .ways = ways, .line = 41
 		};
 		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
 		struct model_site *site;
-
-		hand_model_make(&hand);
 		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
 		line.file = site->where->file;
 		line.function = site->where->function;
 		hand.process.holders = &holders;
 		hand.heartbeat.available_bytes = 100 * MIB;
-		hand_model_waited(&hand, SIGKILL);
-		hand_model_decide(&hand, &verdict);
+		verdict_waited(SIGKILL);
 		assert_advised(&verdict, cases[i].advised);
 		if (strstr(verdict.text, cases[i].text) == NULL ||
 		    strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0)
@@ -292,13 +284,12 @@ CASE(what_held_the_line_is_the_advice_where_a_request_was_refused_too)
 		  "gives the search for what holds it more time" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct holders_way way = cases[i].way;
 		struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
 		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
 		struct model_site *site;
-
-		hand_model_make(&hand);
 		site = hand_model_site(&hand, HEAP, 41, 400 * MIB);
 		line.file = site->where->file;
 		line.function = site->where->function;
@@ -324,10 +315,9 @@ CASE(a_queue_that_is_drained_too_slowly_is_told)
 		{ 64, 450 * MIB, "hold-less" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct model_site *site;
-
-		hand_model_make(&hand);
 		site = hand_model_site(&hand, HEAP, 41, 400 * MIB);
 		site->live_count = cases[i].count;
 		site->allocated_count = 2 * cases[i].count;
@@ -376,15 +366,13 @@ CASE(a_line_that_holds_nearly_as_much_is_named_too)
 		  "at the same line in mmap.", true },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), cases[i].is_first_leak ? 12 : 1, 12, 3, 3);
 		hand_model_generations(hand_model_site(&hand, cases[i].is_same_line ? MMAP : HEAP,
 		                                       cases[i].is_same_line ? 41 : 50, cases[i].bytes * MIB),
 		                       cases[i].is_leak ? 12 : 1, 12, 3, 3);
-		hand_model_waited(&hand, SIGKILL);
-		hand_model_decide(&hand, &verdict);
+		verdict_waited(SIGKILL);
 		assert_found(&verdict, cases[i].found);
 		if (strstr(verdict.text, cases[i].says) == NULL)
 			fail_msg("%zu: %s", i, verdict.text);
@@ -413,12 +401,11 @@ CASE(a_growing_line_that_the_verdict_does_not_name_is_told_beside_it)
 		{ 10, 10, 8, true, true, false, NULL },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct kmem_identity child;
 		struct model_process processes[2];
 		struct model_site *site;
-
-		hand_model_make(&hand);
 		child = hand_model_child(&hand);
 		processes[0] = processes[1] = hand.process;
 		processes[1].identity = &child;
@@ -428,8 +415,7 @@ CASE(a_growing_line_that_the_verdict_does_not_name_is_told_beside_it)
 		processes[1].live_bytes = cases[i].bytes * MIB;
 		processes[0].is_alive = processes[1].is_alive = true;
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), cases[i].is_top_leak ? 12 : 1, 12, 3, 3);
-		site = hand_model_site(&hand, cases[i].line == 41 ? MMAP : HEAP, cases[i].line, cases[i].bytes * MIB);
-		hand_model_generations(site, 12, 12, 3, 3);
+		site = leaking(cases[i].line == 41 ? MMAP : HEAP, cases[i].line, cases[i].bytes * MIB);
 		site->where = cases[i].line == 41 ? hand.sites[0].where : site->where;
 		site->process = cases[i].is_of_child;
 		site->most_live_bytes = cases[i].most_bytes * MIB;
@@ -438,8 +424,7 @@ CASE(a_growing_line_that_the_verdict_does_not_name_is_told_beside_it)
 			hand.model.processes = processes;
 			hand.model.process_count = 2;
 		}
-		hand_model_waited(&hand, SIGKILL);
-		hand_model_decide(&hand, &verdict);
+		verdict_waited(SIGKILL);
 		if ((strstr(found_text(&verdict), "; accumulates-beside ") != NULL) != (cases[i].says != NULL))
 			fail_msg("%zu: %s", i, found_text(&verdict));
 		if (cases[i].says != NULL && strstr(verdict.text, cases[i].says) == NULL)
@@ -492,10 +477,9 @@ CASE(a_time_limit_is_named)
 	};
 	struct model_process processes[2];
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct kmem_identity child;
-
-		hand_model_make(&hand);
 		memcpy(hand.identity.command, cases[i].command, cases[i].command_bytes);
 		hand.identity.command_bytes = (uint32_t)cases[i].command_bytes;
 		child = hand_model_child(&hand);
@@ -559,9 +543,8 @@ CASE(what_pools_keep_is_told)
 		{ 40 * MIB, 12 * MIB, 20 * MIB, true, true, true, "release-device-blocks" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		if (cases[i].live_bytes != 0)
 			hand_model_generations(hand_model_site(&hand, CUDA0, 41, cases[i].live_bytes), cases[i].is_leak ? 12 : 1,
 			                       12, 3, 3);
@@ -620,20 +603,17 @@ CASE(what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author)
 		{ 400 * MIB, false, true, false, "possible", "release-device-growth" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct model_site *site;
 		char found[100];
-
-		hand_model_make(&hand);
 		if (cases[i].is_arena)
 			hand_model_domain(&hand.domains[HEAP], "python/arena");
-		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
-		hand_model_generations(site, 12, 12, 3, 3);
+		site = leaking(HEAP, 41, 300 * MIB);
 		site->volume_bytes = cases[i].volume_bytes;
 		if (cases[i].has_device)
-			hand_model_generations(hand_model_site(&hand, CUDA0, 50, 20 * MIB), 12, 12, 3, 3);
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
+			leaking(CUDA0, 50, 20 * MIB);
+		verdict_exited(0);
 		(void)snprintf(found, sizeof(found), "accumulates 300 MiB of 300 MiB at train.py:41 epoch, %s",
 		               cases[i].confidence);
 		assert_found(&verdict, found);
@@ -659,11 +639,10 @@ CASE(who_nearly_filled_the_limit_is_told_at_which_line)
 		{ UINT64_MAX, 900 * MIB, 900 * MIB, "", "nothing" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct kmem_heartbeat beats[2];
 		char found[160];
-
-		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 370 * MIB)->live_bytes = MIB;
 		beats[0] = beats[1] = hand.heartbeat; // the last one is long after the peak
 		beats[0].limit_bytes = beats[1].limit_bytes = cases[i].limit_bytes;
@@ -673,8 +652,7 @@ CASE(who_nearly_filled_the_limit_is_told_at_which_line)
 		beats[1].resident_bytes = 20 * MIB;
 		hand.process.heartbeats = beats;
 		hand.process.heartbeat_count = 2;
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
+		verdict_exited(0);
 		(void)snprintf(found, sizeof(found),
 		               "ending; peak 370 MiB; peak-line 370 MiB of 370 MiB at train.py:41 epoch%s", cases[i].found);
 		assert_string_equal(found_text(&verdict), found);
@@ -688,7 +666,7 @@ CASE(more_than_the_peak_of_a_domain_is_live_in_all)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
+		leaking(HEAP, 41, 300 * MIB);
 		if (i != 0)
 			hand_model_site(&hand, MMAP, 42, 8 * MIB);
 		if (i == 2)
@@ -715,10 +693,10 @@ CASE(of_two_that_hold_about_as_much_the_one_that_grows_comes_first)
 		{ 115, "line 115 MiB of 215 MiB at train.py:12 epoch; next-line 100 MiB" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 12, cases[i].copy_mib * MIB);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 100 * MIB), 12, 12, 3, 3);
+		leaking(HEAP, 41, 100 * MIB);
 		hand_model_waited(&hand, SIGKILL);
 		hand.launcher.after.cgroup_oom_kill = 1;
 		hand_model_decide(&hand, &verdict);
@@ -735,11 +713,10 @@ CASE(a_line_grows_where_one_kind_of_its_memory_does)
 		bool is_growing;
 	} cases[] = { { 10, 41, true }, { 9, 41, false }, { 10, 42, false } };
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct model_site *objects;
 		struct model_site *blocks;
-
-		hand_model_make(&hand);
 		objects = hand_model_site(&hand, HEAP, 41, 40 * MIB);
 		hand_model_generations(objects, 2, 2, 1, 1);
 		hand_model_domain(&hand.domains[MMAP], "python/object");
@@ -747,8 +724,7 @@ CASE(a_line_grows_where_one_kind_of_its_memory_does)
 		hand_model_generations(blocks, 12, 12, 3, 3);
 		if (cases[i].line == 41)
 			blocks->where = objects->where;
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
+		verdict_exited(0);
 		assert_int_equal(strstr(found_text(&verdict), "accumulates") != NULL, cases[i].is_growing);
 	}
 }
@@ -761,11 +737,10 @@ CASE(growth_is_no_trifle_where_the_rest_cannot_be_judged)
 		const char *advised;
 	} cases[] = { { 3, "release-blocks" }, { 2, "hold-less" } };
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct model_site *regions;
 		struct model_site *small;
-
-		hand_model_make(&hand);
 		regions = hand_model_site(&hand, HEAP, 41, 800 * MIB);
 		hand_model_generations(regions, cases[i].generations, cases[i].generations, 1, 1);
 		small = hand_model_site(&hand, HEAP, 41, 8 * MIB);
@@ -794,7 +769,8 @@ CASE(a_line_that_grows_with_the_depth_of_a_recursion_is_told_so)
 		{ 64, "global `memo` of module train -> dict of 30 [*]", false }, // it remembers what it has worked out
 	};
 
-	for (size_t c = 0; c < ARRAY_LEN(cases); c++) {
+	EACH_CASE(c, cases)
+	{
 		const unsigned depth = cases[c].depth;
 		const struct model_frame *frames[64];
 		struct holders_way way = { "held", cases[c].held_by, 32, "", 0, "", "", "", "" };
@@ -802,10 +778,7 @@ CASE(a_line_that_grows_with_the_depth_of_a_recursion_is_told_so)
 		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
 		struct model_site *site;
 		bool is_deep = cases[c].is_told;
-
-		hand_model_make(&hand);
-		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
-		hand_model_generations(site, 12, 12, 3, 3);
+		site = leaking(HEAP, 41, 300 * MIB);
 		line.file = site->where->file;
 		line.function = site->where->function;
 		hand.process.holders = cases[c].held_by != NULL ? &holders : NULL;
@@ -814,8 +787,7 @@ CASE(a_line_that_grows_with_the_depth_of_a_recursion_is_told_so)
 		site->frames = frames;
 		site->frame_count = depth;
 		hand.heartbeat.available_bytes = 100 * MIB;
-		hand_model_waited(&hand, SIGKILL);
-		hand_model_decide(&hand, &verdict);
+		verdict_waited(SIGKILL);
 		assert_int_equal(strstr(verdict.text, "It grows with the depth of epoch, which calls itself.") != NULL,
 		                 is_deep);
 		assert_int_equal(strstr(verdict.next,
@@ -861,7 +833,7 @@ CASE(what_often_keeps_blocks_depends_on_the_language)
 		struct model_site *site;
 
 		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
+		leaking(HEAP, 41, 300 * MIB);
 		site = hand_model_site(&hand, i == 3 ? CUDA0 : HEAP, 90, MIB);
 		if (i == 2)
 			site->import = "torch";
@@ -870,8 +842,7 @@ CASE(what_often_keeps_blocks_depends_on_the_language)
 		if (i == 1)
 			hand.frames[0][2].kind = MODEL_FRAME_NATIVE; // of a library in C that Python calls
 		hand.process.python_version = 0x030b07f0;
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
+		verdict_exited(0);
 		assert_int_equal(strstr(verdict.next, "a list that is appended to, or a cache") != NULL, i == 0);
 		assert_int_equal(strstr(verdict.next, "a running sum of tensors") != NULL, i >= 2);
 		assert_int_equal(strstr(verdict.next, "a release that is missing") != NULL, i == 1);
@@ -882,7 +853,7 @@ CASE(what_often_keeps_blocks_depends_on_the_language)
 CASE(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object)
 {
 	hand_model_domain(&hand.domains[MMAP], "python/arena");
-	hand_model_generations(hand_model_site(&hand, MMAP, 41, 900 * MIB), 12, 12, 3, 3);
+	leaking(MMAP, 41, 900 * MIB);
 	hand_model_exited(&hand, 1);
 	hand_model_refuse(&hand, MIB);
 	hand.failed.domain = MMAP;
@@ -917,11 +888,10 @@ CASE(what_accumulates_beside_arenas_is_the_better_clue)
 		{ MIB / 2, true, true, false },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_domain(&hand.domains[MMAP], "python/arena");
-		hand_model_generations(hand_model_site(&hand, MMAP, 60, 106 * MIB), 12, 12, 3, 3);
+		leaking(MMAP, 60, 106 * MIB);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, cases[i].bytes), cases[i].is_leak ? 12 : 1, 12, 3, 3);
 		hand.frames[1][2].is_user = cases[i].is_user;
 		hand_model_waited(&hand, SIGKILL);
@@ -950,15 +920,13 @@ CASE(what_imports_left_is_said_where_it_is_most)
 		  "record-python-objects" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_domain(&hand.domains[MMAP], "python/arena");
 		hand_model_generations(hand_model_site(&hand, MMAP, 60, 109 * MIB), cases[i].alive, 12, cases[i].alive / 4, 3);
 		hand_model_site(&hand, HEAP, 1, cases[i].of_imports * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
 		hand.heartbeat.available_bytes = 100 * MIB;
-		hand_model_waited(&hand, SIGKILL);
-		hand_model_decide(&hand, &verdict);
+		verdict_waited(SIGKILL);
 		assert_found(&verdict, cases[i].found);
 		assert_advised(&verdict, cases[i].advised);
 	}
@@ -971,8 +939,7 @@ CASE(a_line_is_told_once_and_never_of_more_than_all)
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), i == 0 ? 12 : 1, 12, 3, 3);
 		hand.domains[HEAP].peak_bytes = 299 * MIB;
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
+		verdict_exited(0);
 		assert_int_equal(strstr(found_text(&verdict), "; peak 299 MiB; live ") != NULL, i == 0);
 		assert_int_equal(
 			strstr(found_text(&verdict), "; peak 299 MiB; peak-line 299 MiB of 299 MiB at train.py:41 epoch") != NULL,
@@ -983,10 +950,9 @@ CASE(a_line_is_told_once_and_never_of_more_than_all)
 /* Who reads of 40 MiB that accumulate would not know who made the 900. */
 CASE(a_line_that_held_much_more_at_the_peak_is_told_of_both)
 {
-	hand_model_generations(hand_model_site(&hand, HEAP, 41, 40 * MIB), 12, 12, 3, 3);
+	leaking(HEAP, 41, 40 * MIB);
 	hand.sites[0].peak_bytes = hand.domains[HEAP].peak_bytes = 900 * MIB;
-	hand_model_exited(&hand, 0);
-	hand_model_decide(&hand, &verdict);
+	verdict_exited(0);
 	assert_found(
 		&verdict,
 		"peak 900 MiB; peak-line 900 MiB of 900 MiB at train.py:41 epoch; parts-in-memory 208 MiB of 300 MiB; live "
@@ -1005,14 +971,12 @@ CASE(what_imports_held_at_the_peak_is_said_where_it_is_most)
 		{ 0, "ending; peak 200 MiB; peak-imports 200 MiB of 200 MiB" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		if (cases[i].own != 0)
 			hand_model_site(&hand, HEAP, 41, cases[i].own * MIB);
 		hand_model_site(&hand, HEAP, 1, 200 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
+		verdict_exited(0);
 		assert_string_equal(found_text(&verdict), cases[i].found);
 	}
 }
@@ -1020,10 +984,9 @@ CASE(what_imports_held_at_the_peak_is_said_where_it_is_most)
 /* 300 MiB of PyTorch beside 136 MiB of kept losses: "nothing here points at memory" was said of them. */
 CASE(imports_do_not_hide_what_accumulates)
 {
-	hand_model_generations(hand_model_site(&hand, HEAP, 41, 136 * MIB), 12, 12, 3, 3);
+	leaking(HEAP, 41, 136 * MIB);
 	hand_model_site(&hand, HEAP, 1, 300 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
-	hand_model_waited(&hand, SIGKILL);
-	hand_model_decide(&hand, &verdict);
+	verdict_waited(SIGKILL);
 	assert_non_null(strstr(verdict.text, "Memory was far from the limits."));
 	assert_found(
 		&verdict,
@@ -1050,10 +1013,9 @@ CASE(a_child_that_a_signal_ended_is_to_be_looked_at)
 	static struct model_process processes[2];
 	static struct kmem_identity child;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct model_site *site;
-
-		hand_model_make(&hand);
 		site = hand_model_site(&hand, HEAP, 41, 400 * MIB);
 		if (cases[i].is_growing)
 			hand_model_generations(site, 12, 12, 3, 3);
@@ -1083,8 +1045,7 @@ CASE(a_child_that_a_signal_ended_is_to_be_looked_at)
 CASE(a_program_that_allocates_nothing_has_no_peak_to_look_at)
 {
 	hand.model.domain_count = 0;
-	hand_model_exited(&hand, 0);
-	hand_model_decide(&hand, &verdict);
+	verdict_exited(0);
 	assert_string_equal(found_text(&verdict), "ending; no-allocation");
 	assert_string_equal(verdict.next, "no action is needed");
 }
@@ -1112,10 +1073,9 @@ CASE(who_took_much_last_of_a_killed_program_is_named)
 		{ 110, 1, false, false, SIGSEGV, NULL, NULL },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct model_site *first;
-
-		hand_model_make(&hand);
 		first = hand_model_site(&hand, HEAP, 41, 114 * MIB);
 		hand_model_generations(first, cases[i].is_first_leak ? 12 : 1, 12, 3, 3);
 		hand_model_generations(hand_model_site(&hand, HEAP, 50, cases[i].bytes * MIB), 1, cases[i].generations, 1, 1);

@@ -61,8 +61,7 @@ CASE(the_machines_memory_is_no_limit_of_a_container)
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 	hand.heartbeat.limit_bytes = hand.identity.machine_bytes;
 	hand.heartbeat.cgroup_bytes = 149 * MIB;
-	hand_model_waited(&hand, SIGKILL);
-	hand_model_decide(&hand, &verdict);
+	verdict_waited(SIGKILL);
 	assert_null(strstr(verdict.text, "container"));
 	assert_found(&verdict, "usage 8.00 GiB of 16.0 GiB");
 	assert_non_null(strstr(verdict.text, "the machine's 16.0 GiB"));
@@ -133,8 +132,8 @@ CASE(the_limit_of_a_refusal_is_the_one_in_force_then)
 		{ UINT64_MAX, 0, false, "", "raise the limit", 0, "hold-less-before" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 41, 400 * MIB);
 		hand_model_exited(&hand, 1);
 		hand_model_refuse(&hand, 10 * MIB);
@@ -169,8 +168,8 @@ CASE(who_was_lost_first_is_told_from_those_that_a_pool_ended)
 	struct kmem_identity identities[3];
 	struct model_process processes[4];
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 41, 140 * MIB)->process_count = 4;
 		if (!cases[i].is_counted)
 			hand.identity.before.cgroup_oom_kill = UINT64_MAX;
@@ -226,8 +225,8 @@ CASE(a_mapping_that_nobody_touched_is_not_the_peak)
 		{ 0, 0, false, MMAP_PEAK },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 41, 8 * MIB);
 		hand_model_site(&hand, MMAP, 42, 64 * MIB);
 		hand_model_exited(&hand, 0);
@@ -246,8 +245,7 @@ CASE(generations_are_those_of_the_stack_that_leaks)
 {
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 1, 12, 0, 3);
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 100 * MIB), 9, 9, 3, 3);
-	hand_model_waited(&hand, SIGKILL);
-	hand_model_decide(&hand, &verdict);
+	verdict_waited(SIGKILL);
 	assert_found(&verdict, "accumulates 100 MiB of 400 MiB at train.py:41 epoch, likely");
 	assert_int_equal(verdict.findings[4].kind, FINDING_ACCUMULATES);
 	assert_int_equal(verdict.findings[4].line.telling->generations_alive, 9);
@@ -263,14 +261,12 @@ CASE(what_may_be_a_data_set_is_said)
 		{ 0, false, false }, { 350, true, false }, { 500, true, true }, { 2000, false, false }, { 2000, false, true },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct model_site *site;
-
-		hand_model_make(&hand);
 		if (cases[i].is_arena)
 			hand_model_domain(&hand.domains[HEAP], "python/arena");
-		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
-		hand_model_generations(site, 12, 12, 3, 3);
+		site = leaking(HEAP, 41, 300 * MIB);
 		site->volume_bytes = cases[i].volume_mib * MIB;
 		hand_model_waited(&hand, SIGKILL);
 		hand.launcher.after.cgroup_oom_kill = 1;
@@ -302,18 +298,15 @@ static const struct {
 
 CASE(rounds_that_the_blocks_do_not_bear_out_are_not_said)
 {
-	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+	EACH_CASE(i, steps)
+	{
 		struct model_site *site;
-
-		hand_model_make(&hand);
-		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
-		hand_model_generations(site, 12, 12, 3, 3);
+		site = leaking(HEAP, 41, 300 * MIB);
 		site->live_count = steps[i].blocks;
 		site->steps = steps[i].steps;
 		site->process_count = 1;
 		hand.process.steps.source = steps[i].source;
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
+		verdict_exited(0);
 		if (steps[i].says != NULL ? strstr(verdict.text, steps[i].says) == NULL
 		                          : strstr(verdict.text, "kept in each") != NULL)
 			fail_msg("case %zu: %s", i, verdict.text);
@@ -324,8 +317,7 @@ CASE(where_a_cache_that_fills_ends_is_said)
 {
 	struct model_site *site;
 
-	site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
-	hand_model_generations(site, 12, 12, 3, 3);
+	site = leaking(HEAP, 41, 300 * MIB);
 	site->live_count = site->allocated_count = 100;
 	memcpy(site->quarters, (const uint64_t[]){ 40, 30, 20, 10 }, sizeof(site->quarters));
 	hand.process.is_alive = true;
@@ -349,12 +341,11 @@ CASE(how_much_of_a_line_accumulates_is_said)
 		{ 900 * KIB, "ending; peak 300 MiB; peak-line 300 MiB of 300 MiB at train.py:41 epoch", "", "nothing" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 41, 300 * MIB - cases[i].leaking_bytes);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, cases[i].leaking_bytes), 12, 12, 3, 3);
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
+		leaking(HEAP, 41, cases[i].leaking_bytes);
+		verdict_exited(0);
 		assert_found(&verdict, cases[i].found);
 		assert_advised(&verdict, cases[i].advised);
 		if (cases[i].says[0] == '\0')
@@ -429,9 +420,8 @@ CASE(what_it_had_at_the_end_is_told_where_it_is_less_than_half)
 		{ 150 * MIB - 4096, 0, true }, { 150 * MIB, 0, false }, { 40 * MIB, 1, true }, { 40 * MIB, -1, false }
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 41, 290 * MIB);
 		hand.resident.resident_bytes = cases[i].end_bytes;
 		hand_model_exited(&hand, cases[i].status);
@@ -470,10 +460,9 @@ CASE(what_imports_left_in_one_of_several_processes_is_told)
 	struct model_process processes[2];
 	struct kmem_identity child;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct model_site *site;
-
-		hand_model_make(&hand);
 		site = hand_model_site(&hand, HEAP, 41, 60 * MIB);
 		site->process = 1;
 		hand_model_generations(site, 12, 12, 3, 3);
@@ -545,8 +534,8 @@ CASE(a_parent_that_ended_later_ran_when_its_worker_died)
 	struct kmem_heartbeat parents = beat;
 	struct kmem_identity child;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 41, 500 * MIB)->process_count = 2;
 		child = hand_model_child(&hand);
 		beat.monotonic_ns = child.start_monotonic_ns + UINT64_C(60000000000);
@@ -604,8 +593,8 @@ CASE(kills_of_others_are_told_and_none_is_denied_unread)
 		{ 1 << 8, 3, 6, 8 * GIB, "failed", false, false, "", "the kernel killed" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 41, 400 * MIB);
 		hand.identity.before.cgroup_oom_kill = 3;
 		hand.identity.before.machine_oom_kill = 5;
@@ -637,8 +626,8 @@ CASE(of_a_killed_child_its_own_line_is_advised)
 	struct model_process processes[2];
 	struct kmem_identity child;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 41, 500 * MIB)->process_count = 2;
 		hand_model_domain(&hand.domains[HEAP], cases[i].domain);
 		child = hand_model_child(&hand);
