@@ -48,13 +48,23 @@
 	page.append("h1").text(first ? first.name + " (process " + first.pid + ")" : "kmemshim");
 	page.append("p").attr("class", "soft").text("Recorded " + d3.time.format("%Y-%m-%d %H:%M:%S")(new Date(data.began_ms)) + ". Capture: " + data.capture);
 	const verdict = page.append("div").attr("class", "verdict" + (data.verdict.has_ended_well ? "" : " died")).attr("id", "verdict");
-	verdict.append("p").text(data.verdict.sentences[0]);
+	verdict.append("p").text(data.verdict.headline);
 	if (data.verdict.next !== "")
 		verdict.append("p").text("Next: " + data.verdict.next);
-	if (data.verdict.sentences.length > 1) {
+	if (data.verdict.bar.length !== 0) {
+		const whole = d3.sum(data.verdict.bar, part => part[1]);
+		const bar = verdict.append("div").attr("class", "bar").attr("role", "img").attr("aria-label", "Where the memory was");
+		const names = verdict.append("p").attr("class", "soft").text(bytes(whole) + ": ");
+		data.verdict.bar.forEach((part, number) => {
+			bar.append("span").attr("class", "part" + number).attr("title", part[0]).style("width", 100 * part[1] / whole + "%");
+			names.append("span").attr("class", "key part" + number);
+			names.append("span").text(" " + part[0] + " " + bytes(part[1]) + " (" + share(part[1], whole) + ") ");
+		});
+	}
+	if (data.verdict.evidence !== "") {
 		const rest = verdict.append("details").attr("open", window.innerHeight > 700 && window.innerWidth > 600 ? "" : null);
-		rest.append("summary").text("Why");
-		data.verdict.sentences.slice(1).forEach(sentence => rest.append("p").text(sentence));
+		rest.append("summary").text("Evidence");
+		rest.append("p").text(data.verdict.evidence);
 	}
 	data.damages.forEach(damage => page.append("p").attr("class", "alarm").text("Damaged: " + damage));
 	if (data.losses.some(loss => loss[2]))

@@ -77,15 +77,14 @@ put_verdict(struct json_write *json, const struct report *report)
 		json_write_text(json, "confidence", verdict->confidence);
 		json_write_text(json, "next", verdict->next);
 		json_write_bool(json, "has_ended_well", verdict->has_ended_well);
-		JSON_IN (json, "sentences", '[') {
-			if (verdict->finding_count == 0)
-				json_write_text(json, NULL, verdict->text);
-			for (size_t i = 0; i < verdict->finding_count; i++) {
-				OWNED char *text = strndup(verdict->findings[i].text, verdict->findings[i].text_bytes);
-
-				if (text == NULL)
-					memory_exhausted();
-				json_write_text(json, NULL, text + strspn(text, " "));
+		json_write_text(json, "headline", verdict->headline);
+		json_write_text(json, "evidence", verdict->evidence);
+		JSON_IN (json, "bar", '[') {
+			EACH (part, verdict->bar, verdict->bar_count) {
+				JSON_IN (json, NULL, '[') {
+					json_write_text(json, NULL, part->name);
+					put_number(json, part->bytes);
+				}
 			}
 		}
 	}

@@ -34,6 +34,8 @@ extern const struct json_object report_object;
 
 /* Parts of the text, in the order in which a page has them. */
 void render_verdict(const struct report *report, struct document *document);
+/* Its beginning alone, in lines of `columns`: what happened, what to do, and a bar of where the memory was. Returns how many lines it takes. */
+size_t render_headline(const struct report *report, size_t columns, const char *bold, const char *off, FILE *stream);
 void render_guard(const struct report *report, struct document *document); // nothing where no guard was passed
 /* Steps and marks; nothing where there are none. */
 void render_marks(const struct report *report, bool has_all, struct document *document);

@@ -24,8 +24,6 @@
 #define ROWS_DIED 5
 #define ROWS_LEAST 3
 #define MOST_BYTES 512
-#define WORTH_ALARM_BYTES (UINT64_C(16) << 20) // of children that were ended in a run that ended well
-#define NEXT_INDENT 6
 #define CANDIDATES (4 * ROWS_DIED) // of which some are one line in several domains
 #define BAR_COLUMNS 10
 #define BAR_FROM_COLUMNS 60 // a narrower terminal has no room for it
@@ -433,75 +431,7 @@ put_rows(const struct rows *rows, size_t room, const struct moment *moment, cons
 
 /* ---- what is said above them ---- */
 
-/* What a person must know before the lines, the most important first. */
-static const enum finding_kind told_kinds[] = {
-	FINDING_THREAD_REFUSED,
-	FINDING_PROCESS_REFUSED,
-	FINDING_FILES_FULL,
-	FINDING_CUDA_NOT_STARTED,
-	FINDING_GUARD,
-	FINDING_LOST_CHILDREN,
-	FINDING_FREED,
-	FINDING_PARTS,
-	FINDING_OVER_LIMIT,
-	FINDING_COPIES,
-	FINDING_DEVICE_OTHERS,
-	FINDING_DEVICE_FULL,
-	FINDING_ADDRESS_LIMIT,
-	FINDING_PEAK_IN_IMPORT,
-	FINDING_LITTLE_AT_END,
-	FINDING_LIBRARIES,
-	FINDING_RECORDER,
-	FINDING_HIDDEN_HEAP,
-	FINDING_UNRECORDED,
-	FINDING_DAMAGE,
-	FINDING_OTHER_CONTAINER,
-	FINDING_DEVICE_REFUSED,
-	FINDING_DEVICE_FRAGMENTED,
-	FINDING_SHARED_LINE,
-	FINDING_MAPPED_FILES,
-};
-
-static bool
-is_told(const struct report *report, const struct report_finding *finding)
-{
-	if (finding->kind == FINDING_PARTS && find(report, FINDING_FREED) != NULL)
-		return false; // it would say the same again
-	if (finding->kind == FINDING_LOST_CHILDREN && report->verdict.has_ended_well && finding->bytes < WORTH_ALARM_BYTES)
-		return false; // a pool ends its workers so
-	return ANY(told_kind, told_kinds, COUNT_OF(told_kinds), finding->kind == *told_kind);
-}
-
-static const char incomplete[] = " Not all was recorded: the report says under Losses what is missing.";
-
-/* The sentences of the first findings that are told and take `lines` at most, in the order of the verdict. For free(). */
-static char *
-told_text(const struct report *report, size_t columns, size_t lines)
-{
-	char *text = memory_zeroed(1, strlen(report->verdict.text) + sizeof(incomplete));
-
-	EACH (finding, report->verdict.findings, report->verdict.finding_count) {
-		size_t used = strlen(text);
-
-		if (!is_told(report, finding))
-			continue;
-		(void)strncat(text, finding->text, finding->text_bytes);
-		if (used != 0 && paragraph_put(NULL, columns, text, 0, 0) > lines)
-			text[used] = '\0';
-	}
-	if (report_has_losses(report, true))
-		(void)strcat(text, incomplete);
-	return text;
-}
-
-/* How it ended. For free(). */
-static char *
-ending_text(const struct report *report)
-{
-	const struct report_finding *ending = find(report, FINDING_ENDING);
-
-	return ending != NULL ? strndup(ending->text, ending->text_bytes) : memory_text(report->verdict.text);
-}
+static const char incomplete[] = "Not all was recorded: the report says under Losses what is missing.";
 
 /* "It had at most 59.4 MiB in memory: 10 % of the container's limit of 600 MiB. cuda:0 had at most 48.0 MiB." "" = not known. */
 static void
@@ -510,7 +440,7 @@ most_text(const struct report *report, char text[MOST_BYTES])
 	const struct report_process *largest = NULL;
 
 	text[0] = '\0';
-	for (size_t i = 0; i < report->process_count; i++) {
+	for (size_t i = 0; i < report->process_count && report->verdict.bar_count == 0; i++) {
 		if (report->processes[i].max_resident_bytes != 0 &&
 		    (largest == NULL || report->processes[i].max_resident_bytes > largest->max_resident_bytes))
 			largest = &report->processes[i];
@@ -563,42 +493,26 @@ rows_room(bool is_all_well, size_t lines)
 	return room;
 }
 
-/* Nothing where there is no text. Returns how many lines it takes. */
-static size_t
-put_text(FILE *stream, size_t columns, const char *text)
-{
-	return text[0] != '\0' ? paragraph_put(stream, columns, text, 0, 0) : 0;
-}
-
 static void
-put_glance(const struct report *report, const struct moment *moment, struct rows *rows, size_t columns,
+put_glance(struct report *report, const struct moment *moment, struct rows *rows, size_t columns,
            const struct style *style, FILE *stream)
 {
 	bool has_died = !report->verdict.has_ended_well;
-	bool has_advice = report->verdict.next[0] != '\0' && !report->verdict.needs_nothing;
-	OWNED char *ending = ending_text(report);
 	char most[MOST_BYTES];
-	size_t lines = 3; // the first one, the rows' heading, where more is
+	size_t lines;
 
 	most_text(report, most);
-	lines += put_text(NULL, columns, ending) + put_text(NULL, columns, most);
-	lines += has_advice ? paragraph_put(NULL, columns, report->verdict.next, NEXT_INDENT, NEXT_INDENT) : 0;
-
-	OWNED char *told = told_text(report, columns,
-	                             lines + ROWS_LEAST < LINES_DIED ? LINES_DIED - lines - ROWS_LEAST : 0);
-
-	lines += put_text(NULL, columns, told);
-	(void)fprintf(stream, "\n%s--- kmemshim ---%s\n%s", style->bold, style->off, has_died ? style->alarm : "");
-	(void)put_text(stream, columns, ending);
-	(void)fputs(has_died ? style->off : "", stream);
-	(void)put_text(stream, columns, most);
-	(void)put_text(stream, columns, told);
+	if (report_has_losses(report, true))
+		TEXT_ADD(most, "%s%s", most[0] != '\0' ? " " : "", incomplete);
+	if (report->verdict.needs_nothing)
+		report->verdict.next = ""; // not worth a line
+	(void)fprintf(stream, "\n%s--- kmemshim ---%s\n", style->bold, style->off);
+	lines = 3 + render_headline(report, columns, style->bold, style->off, stream);
+	if (most[0] != '\0')
+		lines += paragraph_put(stream, columns, most, 0, 0);
 	if (rows->count != 0)
-		put_rows(rows, rows_room(!has_died && !has_advice, lines), moment, report, columns, style, stream);
-	if (has_advice) {
-		(void)fprintf(stream, "%sNext:%s ", style->bold, style->off);
-		(void)paragraph_put(stream, columns, report->verdict.next, NEXT_INDENT, NEXT_INDENT);
-	}
+		put_rows(rows, rows_room(!has_died && report->verdict.next[0] == '\0', lines), moment, report, columns, style,
+		         stream);
 }
 
 bool

@@ -11,6 +11,7 @@
 #include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/paragraph.h"
 #include "base/place.h"
 #include "base/units.h"
 #include "report/render.h"
@@ -18,6 +19,9 @@
 
 #define PROCESSES_SHOWN 12
 #define INDENTS_MAX 6
+#define NEXT_INDENT 6
+#define BAR_MOST 72                 // columns
+#define OLD_NS UINT64_C(1000000000) // of a sample
 #define TRIFLE_AFTER_EXIT (UINT64_C(1) << 20)
 #define AGE_SHOWN_NS UINT64_C(100000000)
 #define UNTOUCHED_SHOWN_BYTES (UINT64_C(1) << 20)
@@ -25,12 +29,89 @@
 #define DIFFERENT_PART 8
 #define COPIES_SHOWN_BYTES (UINT64_C(1) << 20)
 
+static const char *const fills[] = {
+	[VERDICT_BAR_LINES] = "█", [VERDICT_BAR_FREED] = "▓",   [VERDICT_BAR_LIBRARIES] = "▒",
+	[VERDICT_BAR_FILES] = "=", [VERDICT_BAR_FORK] = "~",    [VERDICT_BAR_OTHERS] = "+",
+	[VERDICT_BAR_LATER] = "^", [VERDICT_BAR_UNKNOWN] = "?", [VERDICT_BAR_RECORDER] = "░",
+};
+
+/* Below the bar, what is what; a name stays with its part. Returns how many lines it takes. */
+static size_t
+put_bar_names(const struct report *report, uint64_t whole_bytes, size_t columns, FILE *stream)
+{
+	const struct report_verdict *verdict = &report->verdict;
+	uint64_t age_ns = verdict->memory != NULL ? verdict->memory->of.age_ns : 0;
+	size_t column = (size_t)fprintf(stream, "  %s:", UNITS_BYTES(whole_bytes));
+	size_t lines = 1;
+
+	for (size_t i = 0; i < verdict->bar_count + (age_ns >= OLD_NS); i++) {
+		const struct verdict_part *part = &verdict->bar[i];
+		const char *text = i < verdict->bar_count
+		                       ? TEXT(128, "%s %s %s%s", fills[part->bar], part->name, UNITS_BYTES(part->bytes),
+		                              i + 1 < verdict->bar_count ? "," : "")
+		                       : TEXT(128, "(%.1f s before %s)", (double)age_ns / 1e9,
+		                              strcmp(verdict->cause, "running") == 0 ? "it was last seen" : "the end");
+		size_t width = text_columns(text, strlen(text));
+		bool is_new = column + 1 + width > columns;
+
+		(void)fprintf(stream, "%s%s", is_new ? "\n  " : " ", text);
+		lines += is_new;
+		column = (is_new ? 2 : column + 1) + width;
+	}
+	(void)fputc('\n', stream);
+	return lines;
+}
+
+/* One bar of all parts. Returns how many lines it takes. */
+static size_t
+put_bar(const struct report *report, size_t columns, FILE *stream)
+{
+	const struct report_verdict *verdict = &report->verdict;
+	uint64_t whole_bytes = SUM_OF(part, verdict->bar, verdict->bar_count, part->bytes);
+	size_t width = columns - 4 < BAR_MOST ? columns - 4 : BAR_MOST;
+	uint64_t told_bytes = 0;
+	size_t at = 0;
+
+	if (whole_bytes == 0)
+		return 0;
+	(void)fputs("  ", stream);
+	EACH (part, verdict->bar, verdict->bar_count) {
+		told_bytes += part->bytes;
+		for (; at < (size_t)((double)told_bytes / (double)whole_bytes * (double)width + 0.5); at++)
+			(void)fputs(fills[part->bar], stream);
+	}
+	(void)fputc('\n', stream);
+	return 1 + put_bar_names(report, whole_bytes, columns, stream);
+}
+
+size_t
+render_headline(const struct report *report, size_t columns, const char *bold, const char *off, FILE *stream)
+{
+	const struct report_verdict *verdict = &report->verdict;
+	size_t lines = paragraph_put(stream, columns, verdict->headline, 0, 0);
+
+	if (verdict->next[0] != '\0') {
+		(void)fprintf(stream, "%sNext:%s ", bold, off);
+		lines += paragraph_put(stream, columns, verdict->next, NEXT_INDENT, NEXT_INDENT);
+	}
+	return lines + put_bar(report, columns, stream);
+}
+
 void
 render_verdict(const struct report *report, struct document *document)
 {
-	document_add(document, DOCUMENT_PARAGRAPH, NULL, "%s", report->verdict.text);
+	OWNED char *bar = NULL;
+	FILE *stream = memory_stream(&bar, NULL);
+
+	document_add(document, DOCUMENT_PARAGRAPH, NULL, "%s", report->verdict.headline);
 	if (report->verdict.next[0] != '\0')
 		document_add(document, DOCUMENT_PARAGRAPH, "Next: ", "%s", report->verdict.next);
+	(void)put_bar(report, PAGE_COLUMNS, stream);
+	memory_stream_close(stream);
+	for (char *rest = bar, *line; (line = strsep(&rest, "\n")) != NULL && rest != NULL;)
+		document_add(document, DOCUMENT_LINE, NULL, "%s", line);
+	if (report->verdict.evidence[0] != '\0')
+		document_add(document, DOCUMENT_PARAGRAPH, "Evidence: ", "%s", report->verdict.evidence);
 }
 
 static const char *

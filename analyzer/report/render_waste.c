@@ -132,9 +132,9 @@ add_fragmentation(const struct report *report, uint64_t top, struct document *do
 	size_t count;
 	OWNED struct wasted *lines = list_lines(report, pinned_of, &count);
 	const struct report_memory *memory = report->verdict.memory;
-	const struct verdict_part *kept = memory != NULL
-	                                      ? FIRST(part, memory->of.parts, memory->of.part_count, part->is_freed)
-	                                      : NULL;
+	const struct verdict_part *kept = memory != NULL ? FIRST(part, memory->of.parts, memory->of.part_count,
+	                                                         part->bar == VERDICT_BAR_FREED)
+	                                                 : NULL;
 
 	document_add(document, DOCUMENT_HEADING, NULL, "Freed, and still in memory (what malloc keeps)");
 	bool is_told = add_freed(report, document);

@@ -429,8 +429,6 @@ findings_of(struct report_rows *rows, size_t *count)
 			.share_ppm = verdict_share(from->bytes, from->whole_bytes),
 			.where = from->line.site_count != 0 ? verdict_line_text(&from->line, rows->places[i]) : NULL,
 			.confidence = verdict_confidence_name(from->confidence),
-			.text = rows->verdict.text + from->said_at,
-			.text_bytes = from->said_bytes,
 		};
 	}
 	return rows->findings;
@@ -461,11 +459,17 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 		.domain = options->is_verdict_of_domain ? options->domain : NULL,
 		.cause = verdict_cause_name(rows->verdict.cause),
 		.confidence = verdict_confidence_name(rows->verdict.confidence),
-		.text = rows->verdict.text,
+		.headline = rows->verdict.said[RANK_HEADLINE],
 		.next = rows->verdict.next,
+		.evidence = rows->verdict.said[RANK_EVIDENCE],
+		.text = rows->verdict.text,
 		.has_ended_well = rows->verdict.has_ended_well,
 		.needs_nothing = rows->verdict.needs_nothing,
 	};
+	EACH (part, rows->verdict.memory.bar, rows->verdict.has_bar ? VERDICT_BARS : 0) {
+		if (part->bytes != 0)
+			report->verdict.bar[report->verdict.bar_count++] = *part;
+	}
 	report->verdict.findings = findings_of(rows, &report->verdict.finding_count);
 	report->verdict.advice = rows->verdict.advice;
 	report->verdict.advice_count = rows->verdict.advice_count;

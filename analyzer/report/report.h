@@ -48,15 +48,17 @@ struct report_finding {
 	uint64_t share_ppm;
 	const char *where; // a line as texts write it; NULL = none
 	const char *confidence;
-	const char *text; // its sentences: text_bytes of the verdict's text
-	size_t text_bytes;
 };
 
 struct report_verdict {
 	const char *cause;
 	const char *confidence; // "certain", "likely", "possible", "unknown"
-	const char *text;
+	const char *headline;   // the cause, the line, who holds it; at most a few lines
 	const char *next;
+	const char *evidence; // what that rests on, and what else was found; "" = nothing
+	const char *text;     // headline and evidence
+	size_t bar_count;     // where the memory was that the headline names; 0 = it names none
+	struct verdict_part bar[VERDICT_BARS];
 	const struct report_memory *memory; // where what was in memory was; NULL = nobody looked
 	uint64_t untouched_bytes;           // asked for, not in memory, and told in text; 0 = no
 	size_t finding_count;

@@ -312,15 +312,7 @@ finish(struct watch *watch)
 static void
 tell_end(const struct top_sample *sample)
 {
-	const struct report_verdict *verdict = &sample->report->verdict;
-	const char *text = verdict->finding_count != 0 ? verdict->findings[0].text : verdict->text;
-	size_t bytes = verdict->finding_count != 0 ? verdict->findings[0].text_bytes : strlen(text);
-
-	while (bytes != 0 && (*text == ' ' || *text == '\n')) {
-		text++;
-		bytes--;
-	}
-	(void)printf("ended: %.*s\nMore: kmemshim report %s\n", (int)bytes, text, sample->model->argument);
+	(void)printf("ended: %s\nMore: kmemshim report %s\n", sample->report->verdict.headline, sample->model->argument);
 }
 
 bool

@@ -23,7 +23,6 @@
 #define SWEPT_LITTLE_PART 8                     // the same: less is not worth a word
 #define COLLECTED_PERCENT 90                    // of the peak: more of it in one line is not said to need no action
 #define COLLECTED_BLOCKS 8                      // fewer are no collection
-#define MANY_THREADS 8                          // as many arenas as threads, up to eight for each processor
 
 void
 add_advice(const char *name, struct verdict *verdict)
@@ -63,17 +62,6 @@ ADVICE_TEST(is_full_of_others,
 ADVICE_TEST(is_full_of_unknown, is_container_full_of(facts, facts->memory.unknown_bytes))
 ADVICE_TEST(is_full_of_stacks, facts->memory.starter != NULL && is_container_full_of(facts, facts->memory.stacks_bytes))
 
-static void
-say_end_threads(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	const struct model_site *starter = facts->memory.starter;
-
-	say_next(
-		verdict,
-		"start fewer threads at once at %s, or join or detach those that have ended: the stacks of %s that it started are kept until then",
-		verdict_frame_text(starter->where, PLACE_ROOM), UNITS_COUNT(starter->live_count));
-}
-
 /* ---- freed memory ---- */
 
 ADVICE_TEST(is_freed_first, facts->refused == NULL && verdict_is_freed_first(facts))
@@ -82,64 +70,17 @@ ADVICE_TEST(is_freed_first_running,
 ADVICE_TEST(is_freed_after_step,
             is_freed_first(facts, verdict) && step_of(facts, verdict) != NULL && facts->end == VERDICT_END_SIGNAL)
 
-static void
-say_freed(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	const struct verdict_freed *freed = &facts->memory.freed;
-	bool is_empty_worth = freed->empty_bytes != 0 && freed->empty_bytes >= freed->freed_bytes / 4;
-	bool is_sparse_worth = verdict_sparse_of(freed) >= freed->freed_bytes / 4 && verdict_sparse_of(freed) != 0;
-	const char *trim = freed->process->python_version != 0 ? "ctypes.CDLL(None).malloc_trim(0)" : "malloc_trim(0)";
-
-	if (!is_empty_worth && !is_sparse_worth) {
-		say_next(
-			verdict,
-			"call %s after much was freed; where that does not help, few blocks keep whole pages: allocate those that stay "
-			"apart from those that are freed",
-			trim);
-		return;
-	}
-	if (is_empty_worth)
-		say_next(verdict, "call %s after much was freed%s", trim, is_sparse_worth ? "; and " : "");
-	if (is_sparse_worth) {
-		say_next(verdict, "allocate the blocks that stay");
-		if (freed->pinning[0].site_count != 0)
-			say_next(verdict, " (most of them at %s)", verdict_line_text(&freed->pinning[0], PLACE_ROOM));
-		say_next(verdict, " before those that are freed, or from a pool of their own");
-	}
-	if (freed->process->thread_count > MANY_THREADS)
-		say_next(verdict, "; with %u threads also set MALLOC_ARENA_MAX=2", freed->process->thread_count);
-}
-
 /* ---- the first step, and what may come before or after it ---- */
 
 ADVICE_TEST(is_parents_knowledge, verdict->cause == VERDICT_GONE && !is_time_up(facts, verdict) &&
                                       !verdict_is_accumulating(facts) && facts->is_descendant)
-
-static void
-say_ask_parent(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_next(verdict,
-	         facts->model->process_count > 1
-	             ? "see what its parent (pid %" PRIu32 ") says: it alone knows how its child ended"
-	             : "look at the report of its parent (pid %" PRIu32 "), or of the whole folder of captures",
-	         facts->process->identity->parent_pid);
-}
 
 ADVICE_TEST(is_growth_after_step,
             verdict_is_accumulating(facts) && facts->refused == NULL && step_of(facts, verdict) != NULL &&
                 (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_FAILED || is_time_up(facts, verdict)) &&
                 !verdict_is_arena(facts, &facts->top_live) && verdict_is_far_from_limits(facts))
 
-static void
-say_growth_after_step(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	if (say_holder(facts, &facts->top_live, verdict)) {
-		say_next(verdict, "%s", if_data_set(verdict, &facts->top_live));
-		return;
-	}
-	say_next(verdict, "look for what keeps the blocks of %s alive%s", verdict_line_text(&facts->top_live, PLACE_ROOM),
-	         if_data_set(verdict, &facts->top_live)[0] != '\0' ? ", unless it is a data set" : "");
-}
+ADVICE_TEST(is_growth_held_after_step, is_growth_after_step(facts, verdict) && is_holder_known(facts, &facts->top_live))
 
 /* Of a program that runs; NULL: nothing is known to grow that a look can follow. */
 static const struct rank_line *
@@ -165,6 +106,7 @@ say_growth_running(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct rank_line *line = growing_line(facts);
 
+	verdict_names(facts, line, verdict);
 	if (facts->live_process->is_hidden || is_mapped(facts, line) || verdict_holders_of(facts, line) != NULL) {
 		say_blocks_kept(facts, line, verdict);
 		return;
@@ -186,35 +128,6 @@ is_step_alone(const struct verdict_facts *facts, const struct verdict *verdict)
 
 /* ---- a request that was refused ---- */
 
-/* What is in the way of such a request, and how there can be more of it. */
-static const char *
-raise_words(const struct verdict_facts *facts)
-{
-	const struct kmem_identity *identity = facts->process->identity;
-
-	if (facts->refused->is_by_guard)
-		return "raise its guard (--guard)";
-	for (size_t i = 0; i < KMEM_LIMITS_MAX; i++) {
-		if (identity->limits[i].kind == KMEM_LIMIT_ADDRESS_SPACE && identity->limits[i].bytes != UINT64_MAX)
-			return "raise the limit (ulimit -v)";
-	}
-	if (facts->refused->space_limit_bytes != 0)
-		return "raise the limit (RLIMIT_AS, which the program set)";
-	return identity->overcommit_mode == 2 ? "let the machine promise more: add swap, or raise vm.overcommit_ratio"
-	                                      : "raise the limit";
-}
-
-/* " at train.py:41 epoch" */
-static void
-say_request_place(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	const struct model_site *site = facts->refused->site;
-	const struct rank_line line = { .where = site != NULL ? site->where : NULL, .largest = site };
-
-	if (line.where != NULL)
-		say_next(verdict, " at %s", verdict_line_text(&line, PLACE_ROOM));
-}
-
 ADVICE_TEST(is_refused, facts->refused != NULL)
 ADVICE_TEST(is_perhaps_caught, verdict->cause == VERDICT_REQUEST_REFUSED && verdict_was_perhaps_caught(facts))
 ADVICE_TEST(is_perhaps_caught_beyond_machine, is_perhaps_caught(facts, verdict) && verdict_is_beyond_machine(facts))
@@ -226,30 +139,8 @@ ADVICE_TEST(is_request_small,
                 !(verdict_is_accumulating(facts) &&
                   (verdict_is_arena(facts, &facts->top_live) || !rank_may_be_built_once(facts->top_live.telling))))
 
-static void
-say_start_under_limit(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_next(verdict, "start it under that limit (`ulimit -v %" PRIu64 "`): recording then reserves less of it",
-	         facts->refused->space_limit_bytes / 1024);
-}
-
 /* A look has found what holds it: to act on that is more than to hold less. */
 ADVICE_TEST(is_request_held, is_request_small(facts, verdict) && is_holder_known(facts, &facts->top_live))
-
-static void
-say_holder_or_raise(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	(void)say_holder(facts, &facts->top_live, verdict);
-	say_next(verdict, "; or %s", raise_words(facts));
-}
-
-static void
-say_hold_less_before(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_next(verdict, "hold less before that (most at %s), or %s%s",
-	         verdict_line_text(facts->top_peak.site_count != 0 ? &facts->top_peak : &facts->top_live, PLACE_ROOM),
-	         raise_words(facts), if_unfinished(facts, &facts->top_live));
-}
 
 /* ---- what was not recorded ---- */
 
@@ -270,14 +161,6 @@ ADVICE_TEST(is_unrecorded, verdict->end == VERDICT_END_OK && model_unrecorded_by
 ADVICE_TEST(is_damaged,
             verdict->end == VERDICT_END_OK && facts->model->capture_damage_count > facts->model->under_way_count)
 
-static void
-say_more_stacks(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_next(verdict, "record it again with more room for stacks (%s): then the lines that hold the rest are named",
-	         model_could_not_grow(facts->model) ? "the disk that holds captures, or ulimit -v"
-	                                            : "KMEMSHIM_SITES_MAX, KMEMSHIM_CAPTURE_MAX");
-}
-
 /* ---- children ---- */
 
 static bool
@@ -294,39 +177,6 @@ ADVICE_TEST(is_killed_child_in_arenas, verdict->cause == VERDICT_CHILD_KILLED &&
 ADVICE_TEST(is_child_killed, verdict->cause == VERDICT_CHILD_KILLED &&
                                  (verdict_is_arena(facts, &facts->top_live) || !verdict_is_accumulating(facts)))
 ADVICE_TEST(is_child_lost, verdict->end == VERDICT_END_OK && verdict->lost_child != NULL)
-
-static void
-say_share_reads(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	const struct model_site *built = facts->copies.built_count != 0 ? facts->copies.built[0].site : NULL;
-	const struct rank_line line = { .site_count = 1, .domain = built != NULL ? built->domain : 0, .largest = built };
-
-	say_next(verdict, "%s",
-	         facts->copies.child->python_version != 0
-	             ? "put what the workers read into one NumPy array or tensor, or into shared memory, instead of many "
-	               "Python objects; or let each worker load its own part"
-	             : "write to less of it after the fork, or fork before it is built");
-	if (built != NULL && verdict_is_arena(facts, &line) && !verdict_is_rest_of_arenas(&line))
-		say_next(verdict, "; `kmemshim run --python-objects -- " VERDICT_COMMAND "` names the lines that built them");
-}
-
-/* What they copied is worth a sentence, and not the most of it. */
-static void
-say_share_or_hold_less(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_next(verdict, "hold less at once at %s, or run fewer workers; or ",
-	         verdict_line_text(&facts->top_live, PLACE_ROOM));
-	say_share_reads(facts, verdict);
-}
-
-static void
-say_children_hold_less(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_next(verdict, "hold less in each child process");
-	if (is_childs_peak(facts))
-		say_next(verdict, " (most at %s)", verdict_line_text(&facts->top_peak, PLACE_ROOM));
-	say_next(verdict, ", run fewer of them at once, or give the program more memory");
-}
 
 /* ---- who held the memory ---- */
 
@@ -398,79 +248,67 @@ ADVICE_TEST(is_perhaps_kept, is_line_known(facts, verdict) && !verdict_is_backlo
 ADVICE_TEST(is_backlog, verdict_is_backlog(facts))
 ADVICE_TEST(is_anything, true)
 
-static void
-say_bound_backlog(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	if (!say_holder(facts, &facts->top_live, verdict))
-		say_next(verdict, "bound what holds the blocks of %s (a queue?)",
-		         verdict_line_text(&facts->top_live, PLACE_ROOM));
-	say_next(verdict, ", or release them faster: it takes more than is released; or give the program more memory");
-}
-
-static void
-say_kept_or_needed(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_growth_kept(facts, &facts->top_live, verdict);
-	say_next(verdict, "; if all of it is needed at once, hold less (smaller pieces, a smaller type)");
-}
-
-static void
-say_python_objects(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	if (facts->beside_arenas.site_count != 0)
-		say_next(verdict, "look for what keeps the blocks of %s alive; or ",
-		         verdict_line_text(&facts->beside_arenas, PLACE_ROOM));
-	say_next(verdict,
-	         "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND
-	         "`; then the lines that hold them are named%s",
-	         if_data_set(verdict, &facts->top_live));
-	if (facts->refused != NULL)
-		say_next(verdict, "; or %s", raise_words(facts));
-}
-
-static void
-say_little_room(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_next(verdict, "little room was left: hold less at once (most was %s %s), or give the program more memory",
-	         verdict_where_word(facts, &facts->top_peak, VERDICT_WORD_ROOM),
-	         verdict_line_text(&facts->top_peak, PLACE_ROOM));
-}
+#define FREED                                                                                                                 \
+	"[{!empty_worth}{!sparse_worth}call {trim} after much was freed; where that does not help, few blocks keep whole pages: " \
+	"allocate those that stay apart from those that are freed]"                                                               \
+	"[{?empty_worth}call {trim} after much was freed[{?sparse_worth}; and ]]"                                                 \
+	"[{?sparse_worth}allocate the blocks that stay[ (most of them at {pinning_line})] before those that are freed]"
+#define SHARE_READS                                                                                                             \
+	"[{?python_child}put what the workers read into one NumPy array, a tensor or shared memory instead of many Python objects]" \
+	"[{!python_child}write to less of it after the fork, or fork before it is built]"                                           \
+	"[{?built_in_arenas}; `kmemshim run --python-objects -- {command}` names the lines that built them]"
+#define PYTHON_OBJECTS \
+	"record small Python objects too: `kmemshim run --python-objects -- {command}`; then the lines that hold them are named"
+#define TOP offsetof(struct verdict_facts, top_live)
 
 static const struct advice rows[] = {
 	{ "device", is_about_device, .rows = device_rows },
 	{ "pin-exact-sizes", is_pinned_rounded,
-	  .text = "pin pieces just below a power of two at {pinned line}, or run with PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:1 (PyTorch of 2026 and later)" },
+	  .text = "pin pieces just below a power of two at {pinned_line}, or run with PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:1 (PyTorch of 2026 and later)" },
 	{ "pin-less", is_pinned_much,
-	  .text = "pin less of the host's memory at {pinned line}: fewer workers or smaller batches with pin_memory, or none" },
-	{ "ask-parent", is_parents_knowledge, .say = say_ask_parent },
-	{ "return-freed-memory", is_freed_first_running, .say = say_freed },
-	{ "return-freed-memory", is_freed_after_step, .say = say_freed, .is_after_step = true },
-	{ "release-blocks", is_growth_after_step, .say = say_growth_after_step, .is_after_step = true },
+	  .text = "pin less of the host's memory at {pinned_line}: fewer workers or smaller batches with pin_memory, or none" },
+	{ "ask-parent", is_parents_knowledge,
+	  .text = "[{?several}see what its parent (pid {parent_pid}) says: it alone knows how its child ended]"
+	          "[{!several}look at the report of its parent (pid {parent_pid}), or of the whole folder of captures]" },
+	{ "return-freed-memory", is_freed_first_running, .text = FREED },
+	{ "return-freed-memory", is_freed_after_step, .text = FREED, .is_after_step = true },
+	{ "release-blocks", is_growth_held_after_step, .kept_line = TOP, .is_after_step = true },
+	{ "release-blocks", is_growth_after_step,
+	  .text = "look for what keeps the blocks of {top} alive[{?if_data_set}, unless it is a data set]",
+	  .is_after_step = true },
 	{ "release-blocks", is_growing_running, .say = say_growth_running },
 	{ NULL, is_step_alone, .say = NULL, .is_after_step = true },
-	{ "return-freed-memory", is_freed_first, .say = say_freed },
+	{ "return-freed-memory", is_freed_first, .text = FREED },
 	{ "read-error", is_perhaps_caught_beyond_machine,
-	  .text = "read the program's own error message; if it says that memory ran out, ask for less at once{ at request}" },
+	  .text = "read the program's own error message; if it says that memory ran out, ask for less at once[ at {request_line}]" },
 	{ "read-error", is_perhaps_caught,
-	  .text = "read the program's own error message; if it says that memory ran out, ask for less at once{ at request}, or {raise}" },
-	{ "ask-for-less", is_beyond_machine, .text = "ask for less at once{ at request} (smaller pieces, a smaller type)" },
-	{ "start-under-limit", is_of_recording, .say = say_start_under_limit },
-	{ "ask-for-less-or-raise-limit", is_request_alone, .text = "ask for less at once{ at request}, or {raise}" },
+	  .text = "read the program's own error message; if it says that memory ran out, ask for less at once[ at {request_line}], or {raise}" },
+	{ "ask-for-less", is_beyond_machine,
+	  .text = "ask for less at once[ at {request_line}] (smaller pieces, a smaller type)" },
+	{ "start-under-limit", is_of_recording,
+	  .text = "start it under that limit (`ulimit -v {under_limit}`): recording then reserves less of it" },
+	{ "ask-for-less-or-raise-limit", is_request_alone, .text = "ask for less at once[ at {request_line}], or {raise}" },
 	{ "record-again", is_damage_the_story,
 	  .text = "record it again, or copy the capture again: the damage took the lines of what held most" },
-	{ "more-room-for-stacks", is_elsewhere_the_story, .say = say_more_stacks },
+	{ "more-room-for-stacks", is_elsewhere_the_story,
+	  .text = "record it again with more room for stacks ({room_for_stacks}): then the lines that hold the rest are named" },
 	{ "remove-files-in-memory", is_full_of_files,
 	  .text = "remove files that are not needed any more from folders that lie in memory (/dev/shm, a /tmp in memory), or write them to a disk: "
 	          "`df -h -t tmpfs` shows how much each such folder holds" },
-	{ "share-what-children-read", is_copied, .say = say_share_reads },
+	{ "share-what-children-read", is_copied,
+	  .text = "[{?python_child}let each worker load its own part, or ]" SHARE_READS },
 	{ "record-python-objects", is_killed_child_in_arenas,
-	  .text = "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND
+	  .text = "record small Python objects too: `kmemshim run --python-objects -- {command}"
 	          "` names the lines that hold them; or run fewer child processes at once, or "
 	          "give the program more memory" },
-	{ "hold-less-in-children", is_child_killed, .say = say_children_hold_less },
-	{ "release-blocks", is_request_held, .say = say_holder_or_raise },
-	{ "hold-less-before", is_request_small, .say = say_hold_less_before },
-	{ "end-threads", is_full_of_stacks, .say = say_end_threads },
+	{ "hold-less-in-children", is_child_killed,
+	  .text = "hold less in each child process[ (most at {child_line})], run fewer of them at once, or give the program more memory" },
+	{ "release-blocks", is_request_held, .kept_line = TOP, .text = "; or {raise}" },
+	{ "hold-less-before", is_request_small,
+	  .text = "hold less before that (most at {before_line}), or {raise}{if_unfinished}" },
+	{ "end-threads", is_full_of_stacks,
+	  .text = "start fewer threads at once at {stacks_line}, or join or detach those that have ended: the stacks of {stacks_count} that it "
+	          "started are kept until then" },
 	{ "see-container-and-files", is_full_of_unknown,
 	  .text = "see what else has memory in this container: `ps -eo pid,rss,args --sort -rss` inside it shows processes, `df -h -t tmpfs` files "
 	          "that lie in memory (shared memory that nobody unlinked)" },
@@ -482,48 +320,53 @@ static const struct advice rows[] = {
 	{ "reuse-arenas", is_free_in_arenas,
 	  .text = "make many small objects in a child process that ends, or hold fewer of them at once: Python gives an arena "
 	          "back when the last object in it is released" },
-	{ "record-python-objects", is_in_arenas, .say = say_python_objects },
-	{ "release-blocks", is_growing, .kept_line = offsetof(struct verdict_facts, top_live) },
-	{ "ask-for-less-or-raise-limit", is_refused, .text = "ask for less at once{ at request}, or {raise}" },
+	{ "record-python-objects", is_in_arenas,
+	  .text = "[look for what keeps the blocks of {beside_line} alive; or ]" PYTHON_OBJECTS
+	          "{if_data_set}[; or {raise}]" },
+	{ "release-blocks", is_growing, .kept_line = TOP },
+	{ "ask-for-less-or-raise-limit", is_refused, .text = "ask for less at once[ at {request_line}], or {raise}" },
 	{ "more-room-for-recorder", is_unrecorded,
 	  .text = "record it again with more room for the recorder (ulimit -v, or the disk that holds captures)" },
 	{ "record-whole", is_damaged,
 	  .text = "record it again where whole figures are needed: the notes of "
-	          "`kmemshim report " VERDICT_CAPTURE "` name the damage" },
+	          "`kmemshim report {capture}` name the damage" },
 	{ "release-device-growth", is_device_growing, .kept_line = offsetof(struct verdict_facts, growing_device) },
 	{ "see-child", is_child_lost,
-	  .text = "`kmemshim report " VERDICT_CHILD
+	  .text = "`kmemshim report {child}"
 	          "` shows what the child process held before it ended; if a pool ended it as "
 	          "it closed, no action is needed" },
-	{ "little-room", is_tight, .say = say_little_room },
-	{ "return-freed-memory", is_well_but_freed, .say = say_freed },
+	{ "little-room", is_tight,
+	  .text = "little room was left: hold less at once (most was {peak_how} {peak_line}), or give the program more memory" },
+	{ "return-freed-memory", is_well_but_freed, .text = FREED },
 	{ "nothing", is_well_and_empty, .text = "no action is needed", .is_nothing = true },
 	{ "release-before-end", is_well_but_swept,
-	  .text = "look at {swept}: what it held grew until the peak, then was released, and the program ended; release earlier what it no longer "
+	  .text = "look at {swept_line}: what it held grew until the peak, then was released, and the program ended; release earlier what it no longer "
 	          "needs; if it collects results for the end, no action is needed" },
 	{ "nothing-yet", is_well_but_leaking,
-	  .text = "no action is needed yet; `kmemshim leaks " VERDICT_CAPTURE
-	          "` shows what looks like a leak ({leaking bytes} in all, most at {leaking})",
+	  .text = "no action is needed yet; `kmemshim leaks {capture}"
+	          "` shows what looks like a leak ({leaking} in all, most at {leaking_line})",
 	  .is_nothing = true },
 	{ "hold-less-at-peak", is_well_but_collected,
-	  .text = "if that peak is too much, look at {peak}: it held most of it at once", .is_nothing = true },
+	  .text = "if that peak is too much, look at {peak_line}: it held most of it at once", .is_nothing = true },
 	{ "nothing", is_well_but_swept_a_little, // a longer run will have more of it
-	  .text = "no action is needed, unless longer runs must fit: {swept} grew until the peak, then was released, and the program ended",
+	  .text = "no action is needed, unless longer runs must fit: {swept_line} grew until the peak, then was released, and the program ended",
 	  .is_nothing = true },
-	{ "nothing", is_well,
-	  .text = "no action is needed; `kmemshim peak " VERDICT_CAPTURE "` shows which lines made the peak",
+	{ "nothing", is_well, .text = "no action is needed; `kmemshim peak {capture}` shows which lines made the peak",
 	  .is_nothing = true },
-	{ "release-blocks-or-hold-less", is_perhaps_kept, .say = say_kept_or_needed },
+	{ "release-blocks-or-hold-less", is_perhaps_kept, .kept_line = TOP,
+	  .text = "; if all of it is needed at once, hold less (smaller pieces, a smaller type)" },
 	{ "hold-less", is_last_taker_known,
-	  .text = "hold less at once at {last taker}, which took much last, or at {line} (smaller pieces, a smaller type, release earlier), or give "
+	  .text = "hold less at once at {last_taker}, which took much last, or at {top} (smaller pieces, a smaller type, release earlier), or give "
 	          "the program more memory" },
 	{ "import-less", are_imports_most,
 	  .text = "give the program more memory, or import less: most of what was live was left by imports" },
-	{ "bound-backlog", is_backlog, .say = say_bound_backlog },
-	{ "share-what-children-read", is_copied_too, .say = say_share_or_hold_less },
+	{ "bound-backlog", is_backlog, .kept_line = TOP,
+	  .text = ", or release them faster: it takes more than is released; or give the program more memory" },
+	{ "share-what-children-read", is_copied_too,
+	  .text = "hold less at once at {top}, or run fewer workers; or " SHARE_READS },
 	{ "hold-less", is_line_known,
-	  .text = "hold less at once at {line} (smaller pieces, a smaller type, release earlier), or give the program more memory" },
-	{ "see-peak", is_anything, .text = "`kmemshim peak " VERDICT_CAPTURE "` shows which lines held the memory" },
+	  .text = "hold less at once at {top} (smaller pieces, a smaller type, release earlier), or give the program more memory" },
+	{ "see-peak", is_anything, .text = "`kmemshim peak {capture}` shows which lines held the memory" },
 	{ NULL, NULL, .say = NULL },
 };
 
@@ -548,28 +391,13 @@ ADVICE_TEST(is_asked_steady, facts->asked.growing.site_count == 0 && !is_asked_a
 ADVICE_TEST(is_asked_in_arenas, facts->asked.growing.site_count == 0 ||
                                     (verdict_is_arena(facts, &facts->asked.growing) && facts->model->sample_bytes == 0))
 
-static void
-say_asked_others(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_other_users(facts->asked.largest->name, verdict);
-}
-
-static void
-say_asked_objects(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_next(verdict,
-	         "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND
-	         "`; then the lines that hold them are named%s",
-	         facts->asked.growing.site_count != 0 ? if_data_set(verdict, &facts->asked.growing) : "");
-}
-
 static const struct advice domain_rows[] = {
 	{ "device", is_asked_refused, .rows = device_rows },
-	{ "see-other-users", is_asked_device_empty, .say = say_asked_others },
-	{ "ask-about-all", is_asked_empty, .text = "`kmemshim why " VERDICT_CAPTURE "` is about the whole program" },
+	{ "see-other-users", is_asked_device_empty, .text = "{asked_other_users}" },
+	{ "ask-about-all", is_asked_empty, .text = "`kmemshim why {capture}` is about the whole program" },
 	{ "see-peak", is_asked_steady,
-	  .text = "`kmemshim peak " VERDICT_CAPTURE " --domain {domain}` shows which lines held most of it" },
-	{ "record-python-objects", is_asked_in_arenas, .say = say_asked_objects },
+	  .text = "`kmemshim peak {capture} --domain {asked}` shows which lines held most of it" },
+	{ "record-python-objects", is_asked_in_arenas, .text = PYTHON_OBJECTS "{if_asked_data_set}" },
 	{ "release-blocks", is_anything, .kept_line = offsetof(struct verdict_facts, asked.growing) },
 	{ NULL, NULL, .say = NULL },
 };
@@ -592,73 +420,43 @@ first_of(const struct advice *table, const struct verdict_facts *facts, const st
 	return NULL;
 }
 
-/* What a text may name in braces: a line of the facts. */
-static const struct {
-	const char *name;
-	size_t offset;
-} places[] = {
-	{ "{line}", offsetof(struct verdict_facts, top_live) },
-	{ "{last taker}", offsetof(struct verdict_facts, last_taker) },
-	{ "{device line}", offsetof(struct verdict_facts, top_device) },
-	{ "{pinned line}", offsetof(struct verdict_facts, top_pinned) },
-	{ "{peak}", offsetof(struct verdict_facts, top_peak) },
-	{ "{swept}", offsetof(struct verdict_facts, swept) },
-	{ "{leaking}", offsetof(struct verdict_facts, most_leaking) },
-};
-
 static const struct rank_line *
 line_at(const struct verdict_facts *facts, size_t offset)
 {
 	return (const struct rank_line *)(const void *)((const char *)facts + offset);
 }
 
-/* Appends the text, with the facts for the places, {device}, {domain}, {raise} and { at request}. */
-static void
-say_advice(const struct verdict_facts *facts, const char *text, struct verdict *verdict)
+void
+verdict_names(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
-	for (;;) {
-		size_t plain = strcspn(text, "{");
-
-		say_next(verdict, "%.*s", (int)plain, text);
-		text += plain;
-		if (*text == '\0')
-			return;
-		EACH (place, places, COUNT_OF(places)) {
-			if (text_starts(text, place->name))
-				say_next(verdict, "%s", verdict_line_text(line_at(facts, place->offset), PLACE_ROOM));
-		}
-		if (text_starts(text, "{leaking bytes}"))
-			say_next(verdict, "%s", UNITS_BYTES(facts->leaking_bytes));
-		else if (strncmp(text, "{device}", 8) == 0)
-			say_next(verdict, "%s", refusing_device(facts));
-		else if (strncmp(text, "{domain}", 8) == 0)
-			say_next(verdict, "%s", facts->asked.name);
-		else if (strncmp(text, "{raise}", 7) == 0)
-			say_next(verdict, "%s", raise_words(facts));
-		else if (strncmp(text, "{ at request}", 13) == 0)
-			say_request_place(facts, verdict);
-		text += strcspn(text, "}") + 1;
-	}
+	if (line->largest != NULL && facts->top_live.site_count != 0)
+		verdict->is_top_named |= rank_compare_places(line->largest, facts->top_live.largest) == 0;
 }
 
 static void
 say_row(const struct advice *row, const struct verdict_facts *facts, struct verdict *verdict)
 {
+	const struct told told = { facts, NULL, verdict };
+
+	verdict->is_top_named = false;
 	if (row->is_after_step) {
 		const struct step *step = step_of(facts, verdict);
 
 		add_advice(step->name, verdict);
-		say_next(verdict, "%s%s", step->text, row->name != NULL ? "; then " : "");
+		say_next_template(&told, step->text);
+		say_next(verdict, "%s", row->name != NULL ? "; then " : "");
 	}
 	if (row->name == NULL)
 		return;
 	add_advice(row->name, verdict);
 	if (row->say != NULL)
 		(row->say)(facts, verdict);
-	else if (row->kept_line != 0)
+	if (row->kept_line != 0) {
+		verdict_names(facts, line_at(facts, row->kept_line), verdict);
 		say_growth_kept(facts, line_at(facts, row->kept_line), verdict);
-	else
-		say_advice(facts, row->text, verdict);
+	}
+	if (row->text != NULL)
+		say_next_template(&told, row->text);
 }
 
 /* A library with an allocator of its own, or a language whose heap it is, knows better who holds what. begin: of this row's text. */
@@ -671,10 +469,11 @@ advise_library(const struct verdict_facts *facts, size_t begin, size_t names_beg
 
 	if (one != NULL && !facts->has_system_allocators) {
 		add_advice("system-allocators", verdict);
-		say_next(verdict, "; with `kmemshim run --system-allocators -- " VERDICT_COMMAND "` (%s) %s", one->setting,
-		         one->effect);
+		say_next_template(&(struct told){ facts, NULL, verdict },
+		                  "; or run it with `kmemshim run --system-allocators -- {command}`");
+		say(verdict, " With --system-allocators (%s) %s.", one->setting, one->effect);
 	}
-	if (runtime == NULL || strstr(verdict->next + begin, verdict_line_text(&facts->top_live, PLACE_ROOM)) == NULL)
+	if (runtime == NULL || !verdict->is_top_named)
 		return;
 	// its own code: who asked for the objects is not known
 	if (site->where != NULL && site->where->kind == MODEL_FRAME_NATIVE) {
@@ -687,14 +486,13 @@ advise_library(const struct verdict_facts *facts, size_t begin, size_t names_beg
 	add_advice("ask-runtime", verdict);
 }
 
-/* The value that the last line of a cell gave is in Out[], unless it was None: nobody looks for it there. begin: of this row's text. */
+/* The value that the last line of a cell gave is in Out[], unless it was None: nobody looks for it there. */
 static void
-advise_out(const struct verdict_facts *facts, size_t begin, struct verdict *verdict)
+advise_out(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct model_site *site = facts->top_live.site_count != 0 ? facts->top_live.largest : NULL;
 
-	if (site == NULL || cell_result_of(facts->model, site) == NULL ||
-	    strstr(verdict->next + begin, verdict_line_text(&facts->top_live, PLACE_ROOM)) == NULL)
+	if (site == NULL || !verdict->is_top_named || cell_result_of(facts->model, site) == NULL)
 		return;
 	add_advice("see-out", verdict);
 	say_next(verdict, "; IPython keeps what a cell shows in Out[] (%%kmem out lists it): end such a cell with ;");
@@ -702,16 +500,17 @@ advise_out(const struct verdict_facts *facts, size_t begin, struct verdict *verd
 
 /* A program that did well though a child of it did not. */
 static void
-point_to_child(struct verdict *verdict)
+point_to_child(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	if (verdict->lost_child == NULL || strchr(verdict->next, VERDICT_CHILD[0]) != NULL ||
+	if (verdict->lost_child == NULL ||
+	    ANY(name, verdict->advice, verdict->advice_count, strcmp(*name, "see-child") == 0) ||
 	    (verdict->end != VERDICT_END_OK && verdict->cause != VERDICT_CHILD_KILLED))
 		return;
 	if (verdict->end == VERDICT_END_OK && verdict->lost_child->live_bytes != 0 &&
 	    verdict->lost_child->live_bytes < WORTH_CHILD_BYTES)
 		return; // a worker that a pool ended: its report would show nothing; 0 = not known
 	add_advice("see-child", verdict);
-	say_next(verdict, "; `kmemshim report " VERDICT_CHILD "` shows what the child process held before it ended");
+	say_next_template(&(struct told){ facts, NULL, verdict }, "; `kmemshim report {child}` is about the child");
 }
 
 void
@@ -735,9 +534,9 @@ verdict_advise(const struct verdict_facts *facts, struct verdict *verdict)
 	if (!is_preload_wrong || !row->is_nothing) {
 		say_row(row, facts, verdict);
 		advise_library(facts, begin, names_begin, verdict);
-		advise_out(facts, begin, verdict);
+		advise_out(facts, verdict);
 	}
-	point_to_child(verdict);
+	point_to_child(facts, verdict);
 }
 
 void

@@ -16,14 +16,17 @@
 
 #include "verdict/facts.h"
 #include "verdict/findings.h"
+#include "verdict/template.h"
+
+#define MANY_THREADS 8 // as many arenas as threads, up to eight for each processor
 
 struct advice {
 	const char *name; // NULL: the first step alone
 	bool (*applies)(const struct verdict_facts *facts, const struct verdict *verdict);
 	void (*say)(const struct verdict_facts *facts, struct verdict *verdict);
-	const char *text; // instead of `say`, as say_advice() takes it
-	size_t kept_line; // instead of `say`: what keeps the blocks of this rank_line of the facts alive? 0 = not so
-	const struct advice *rows; // instead of `say`: a table, in which the first row that applies is taken; may have none
+	size_t kept_line;          // what keeps the blocks of this rank_line of the facts alive? 0 = not so
+	const char *text;          // a template, behind these
+	const struct advice *rows; // instead: a table, in which the first row that applies is taken; may have none
 	bool is_after_step;        // the first step, then this
 	bool is_nothing;           // there is nothing to do, or nobody can tell: not worth a row of a glance
 };
@@ -39,6 +42,9 @@ struct advice {
 
 /* Adds the name to verdict->advice. */
 void add_advice(const char *name, struct verdict *verdict);
+
+/* What is to be done next names the line. */
+void verdict_names(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict);
 
 /* ---- advice_steps.c ---- */
 
@@ -59,7 +65,6 @@ extern const struct advice device_rows[];
 
 /* The device that refused: "cuda:0". facts->refused is not NULL. */
 const char *refusing_device(const struct verdict_facts *facts);
-void say_other_users(const char *device, struct verdict *verdict);
 
 /* ---- advice_kept.c ---- */
 

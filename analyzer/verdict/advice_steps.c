@@ -35,7 +35,7 @@ static const struct step steps[] = {
 	  "see why the machine started anew: `journalctl -b -1 -e` shows the end of its log before" },
 	{ VERDICT_HARDWARE, "test-hardware", NULL,
 	  "test the machine's memory and devices, or run it elsewhere: the program is not at fault" },
-	{ VERDICT_RUNNING, "watch-growth", NULL, "`kmemshim leaks " VERDICT_CAPTURE "` shows what grows" },
+	{ VERDICT_RUNNING, "watch-growth", NULL, "`kmemshim leaks {capture}` shows what grows" },
 	{ VERDICT_EXEC_REPLACED, "look-at-next-program", NULL,
 	  "see whether the program that it became is static or setuid: such programs cannot be recorded" },
 	{ VERDICT_SHM_FULL, "enlarge-shm", NULL,
@@ -71,7 +71,7 @@ static const struct step steps[] = {
 	  "supervisor that started it" },
 	{ VERDICT_GONE, "record-with-run", NULL,
 	  "see what ended it: the kernel's log of that time (`journalctl -k`, or `dmesg -T`), and the log of the scheduler or "
-	  "supervisor that started it; record it with `kmemshim run -- " VERDICT_COMMAND "`: then how it ended is known" },
+	  "supervisor that started it; record it with `kmemshim run -- {command}`: then how it ended is known" },
 };
 
 const struct step *

@@ -43,12 +43,27 @@ struct verdict_copies {
  * What was the memory of the processes made of that ran at the end? By their last samples. What two processes may share counts once.
  */
 #define VERDICT_PARTS_MAX 16
-#define VERDICT_PARTS_TOLD 3 // the largest; the rest is summed up
+/* In few kinds, as a bar shows them. */
+#define VERDICT_BAR_ROWS(BAR)                \
+	BAR(LINES, "lines")                      \
+	BAR(FREED, "freed but kept")             \
+	BAR(LIBRARIES, "libraries")              \
+	BAR(FILES, "files")                      \
+	BAR(FORK, "from before the fork")        \
+	BAR(OTHERS, "other processes and files") \
+	BAR(LATER, "newer than the sample")      \
+	BAR(UNKNOWN, "unknown")                  \
+	BAR(RECORDER, "recorder")
+
+enum verdict_bar {
+#define VERDICT_BAR_OF_ROW(bar, name) VERDICT_BAR_##bar,
+	VERDICT_BAR_ROWS(VERDICT_BAR_OF_ROW) VERDICT_BARS
+};
+
 struct verdict_part {
 	const char *name; // "freed memory that malloc keeps"
-	bool is_lines;    // what is live at recorded lines
+	enum verdict_bar bar;
 	uint64_t bytes;
-	bool is_freed; // what malloc keeps
 };
 #define VERDICT_LASTING_MAX 2
 
@@ -76,8 +91,6 @@ struct verdict_line_sum {
 
 struct verdict_memory {
 	uint64_t bytes;             // the sum of the parts; 0 = nobody looked
-	uint64_t process_bytes;     // of these, not of other processes
-	uint64_t later_bytes;       // of these, newer than the look
 	uint64_t lines_bytes;       // of these, live at recorded lines at the look
 	uint64_t sample_bytes;      // that the looks saw
 	uint64_t own_bytes;         // of these, the recorder's own
@@ -89,6 +102,7 @@ struct verdict_memory {
 	struct rank_line inherited; // the line that built most of that; site_count == 0: none did
 	size_t part_count;
 	struct verdict_part parts[VERDICT_PARTS_MAX]; // the largest first
+	struct verdict_part bar[VERDICT_BARS];        // their sums by kind, in the order of the kinds; some may be 0
 	bool is_of_container;                         // bytes is what the container had in use
 	uint64_t memory_files_bytes;                  // of these: files that lie in memory alone
 	uint64_t others_bytes;                        // of these, other processes'; 0 = none, or not told from files
@@ -320,6 +334,8 @@ bool verdict_holds_a_third(const struct verdict_facts *facts, uint64_t bytes); /
 uint64_t verdict_end_resident_bytes(const struct verdict_facts *facts);
 /* Most of what lines held at the sample was released since: lines are told as they are at the end. */
 bool verdict_was_mostly_released(const struct verdict_facts *facts);
+/* Is the end about memory of the host, of which it is known where it was? */
+bool verdict_has_bar(const struct verdict_facts *facts);
 /* Worth telling: a quarter of what was in memory, and 32 MiB. Without age and lines. */
 struct verdict_freed verdict_freed_of(const struct model *model, const struct model_process *process);
 /* Of the pages that few blocks keep, what is worth a sentence. */

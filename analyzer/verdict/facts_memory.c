@@ -469,25 +469,34 @@ enum part {
 };
 static_assert((int)PARTS <= VERDICT_PARTS_MAX, "");
 
-static const char *const part_names[] = {
-	[PART_LINES] = "live at recorded lines",
-	[PART_FREED] = "freed memory that malloc keeps",
-	[PART_ARENAS] = "free in arenas of small Python objects",
-	[PART_MALLOC] = "malloc's, beyond what is live", // its pages were not sampled
-	[PART_RESERVED] = "memory that libraries manage themselves: no line of it is known",
-	[PART_FILES] = "pages of files and shared memory",
-	[PART_PROGRAM] = "the program and its libraries",
-	[PART_OWN] = "the recorder's own",
-	[PART_INHERITED] = "memory from before the fork",
-	[PART_STACKS] = "stacks of threads",
-	[PART_OTHER] = "memory that is not attributed",
-	[PART_LATER] = "newer than the last sample of its mappings",
-	[PART_MEMORY_FILES] = "files that lie in memory (/dev/shm, other tmpfs folders)",
-	[PART_CACHED] = "contents of files on disk",
-	[PART_OTHERS] = "other processes, and the kernel's for all",
-	[PART_UNKNOWN_OTHERS] = "other processes, and pages of files", // nobody looked at what the container had
+static const struct {
+	const char *name;
+	enum verdict_bar bar;
+} part_rows[] = {
+	[PART_LINES] = { "live at recorded lines", VERDICT_BAR_LINES },
+	[PART_FREED] = { "freed memory that malloc keeps", VERDICT_BAR_FREED },
+	[PART_ARENAS] = { "free in arenas of small Python objects", VERDICT_BAR_FREED },
+	[PART_MALLOC] = { "malloc's, beyond what is live", VERDICT_BAR_FREED }, // its pages were not sampled
+	[PART_RESERVED] = { "memory that libraries manage themselves: no line of it is known", VERDICT_BAR_LIBRARIES },
+	[PART_FILES] = { "pages of files and shared memory", VERDICT_BAR_FILES },
+	[PART_PROGRAM] = { "the program and its libraries", VERDICT_BAR_LIBRARIES },
+	[PART_OWN] = { "the recorder's own", VERDICT_BAR_RECORDER },
+	[PART_INHERITED] = { "memory from before the fork", VERDICT_BAR_FORK },
+	[PART_STACKS] = { "stacks of threads", VERDICT_BAR_UNKNOWN },
+	[PART_OTHER] = { "memory that is not attributed", VERDICT_BAR_UNKNOWN },
+	[PART_LATER] = { "newer than the last sample of its mappings", VERDICT_BAR_LATER },
+	[PART_MEMORY_FILES] = { "files that lie in memory (/dev/shm, other tmpfs folders)", VERDICT_BAR_FILES },
+	[PART_CACHED] = { "contents of files on disk", VERDICT_BAR_FILES },
+	[PART_OTHERS] = { "other processes, and the kernel's for all", VERDICT_BAR_OTHERS },
+	// nobody looked at what the container had
+	[PART_UNKNOWN_OTHERS] = { "other processes, and pages of files", VERDICT_BAR_OTHERS },
 };
-static_assert(COUNT_OF(part_names) == PARTS, "each has a name");
+static_assert(COUNT_OF(part_rows) == PARTS, "each has a name");
+
+static const char *const bar_names[] = {
+#define BAR_NAME(bar, name) name,
+	VERDICT_BAR_ROWS(BAR_NAME)
+};
 
 static uint64_t
 live_of(const struct model *model, enum domain_kind kind)
@@ -640,10 +649,9 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 	}
 	if (memory->sample_bytes == 0)
 		return;
-	parts[PART_LATER] = memory->later_bytes = last_bytes - memory->sample_bytes;
+	parts[PART_LATER] = last_bytes - memory->sample_bytes;
 	for (unsigned i = 0; i < PARTS; i++)
 		memory->bytes += parts[i];
-	memory->process_bytes = memory->bytes;
 	memory->lines_bytes = parts[PART_LINES];
 	memory->own_bytes = parts[PART_OWN];
 	memory->program_bytes = parts[PART_PROGRAM];
@@ -663,8 +671,13 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 	                                                      : NULL;
 	for (unsigned i = 0; i < PARTS; i++) {
 		if (parts[i] != 0)
-			memory->parts[memory->part_count++] = (struct verdict_part){ part_names[i], i == PART_LINES, parts[i],
-				                                                         i == PART_FREED };
+			memory->parts[memory->part_count++] = (struct verdict_part){ part_rows[i].name, part_rows[i].bar,
+				                                                         parts[i] };
+		memory->bar[part_rows[i].bar].bytes += parts[i];
+	}
+	for (unsigned i = 0; i < VERDICT_BARS; i++) {
+		memory->bar[i].name = bar_names[i];
+		memory->bar[i].bar = i;
 	}
 	SORT(memory->parts, memory->part_count, compare_parts);
 	for (size_t i = 0; i < facts->model->process_count; i++) {
@@ -722,4 +735,11 @@ verdict_is_explained(const struct verdict_facts *facts)
 
 	return memory->bytes < WORTH_BYTES ||
 	       (verdict_holds_a_third(facts, line_bytes) && line_bytes >= memory->memory_files_bytes);
+}
+
+bool
+verdict_has_bar(const struct verdict_facts *facts)
+{
+	return facts->memory.bytes != 0 && facts->end != VERDICT_END_OK && facts->end != VERDICT_END_ELSEWHERE &&
+	       facts->refused == NULL && facts->asked.name == NULL && facts->process->state != KMEM_STATE_EXEC_REPLACED;
 }

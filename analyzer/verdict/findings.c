@@ -21,6 +21,7 @@
 #define RECORDER_PART 10                           // of what was in memory: the recorder's own is worth a sentence
 #define WORTH_RECORDER_BYTES (UINT64_C(8) << 20)   // of a small program its fixed part is
 #define END_PART 2                                 // of the most in memory: with less left, most of it was temporary
+#define PARTS_TOLD 3                               // the largest; a further one is told alone
 #define PINNED_PART 8                              // of the host's memory: less is not worth a sentence
 // of the device: as much that pools keep is worth a sentence, even where it was not enough
 #define POOLS_PART 8
@@ -157,14 +158,18 @@ FIND_IF(shell_status, facts->exit_code > 128 && facts->exit_code < 128 + NSIG, S
 static void
 find_other_limits(struct verdict_facts *facts, struct verdict *verdict)
 {
-	if (verdict_note_of(facts->process, KMEM_NOTE_THREAD) != NULL)
-		add(verdict, FINDING_THREAD_REFUSED, 0, 0, NULL);
-	if (verdict_note_of(facts->process, KMEM_NOTE_PROCESS) != NULL)
-		add(verdict, FINDING_PROCESS_REFUSED, 0, 0, NULL);
-	if (verdict_note_of(facts->process, KMEM_NOTE_FILES) != NULL)
-		add(verdict, FINDING_FILES_FULL, 0, 0, NULL);
-	if (verdict_note_of(facts->process, KMEM_NOTE_CUDA) != NULL)
-		add(verdict, FINDING_CUDA_NOT_STARTED, 0, 0, NULL);
+	for (enum finding_kind kind = FINDING_THREAD_REFUSED; kind <= FINDING_CUDA_NOT_STARTED; kind++) {
+		if (verdict_limit_note(facts, kind) != NULL)
+			add(verdict, kind, 0, 0, NULL);
+	}
+}
+
+const char *
+verdict_limit_note(const struct verdict_facts *facts, enum finding_kind kind)
+{
+	static const char *const notes[] = { KMEM_NOTE_THREAD, KMEM_NOTE_PROCESS, KMEM_NOTE_FILES, KMEM_NOTE_CUDA };
+
+	return verdict_note_of(facts->process, notes[kind - FINDING_THREAD_REFUSED]);
 }
 
 static void
@@ -271,10 +276,8 @@ find_line(struct verdict_facts *facts, struct verdict *verdict)
 	else if (are_imports_more && !are_imports_first) {
 		add(verdict, FINDING_IMPORTS, facts->import_bytes, live_bytes, NULL)->is_after_line = true;
 	}
-	if (is_last_told(facts, verdict)) {
-		add(verdict, FINDING_LAST_TAKER, line_bytes(facts, &facts->last_taker), live_bytes, &facts->last_taker)
-			->is_told = next->site_count != 0 && next->largest == facts->last_taker.largest;
-	}
+	if (is_last_told(facts, verdict))
+		add(verdict, FINDING_LAST_TAKER, line_bytes(facts, &facts->last_taker), live_bytes, &facts->last_taker);
 }
 
 /*
@@ -382,17 +385,6 @@ find_failed(struct verdict_facts *facts, struct verdict *verdict)
 		find_freed(facts, verdict);
 }
 
-/* Is the line what the last sentence is about? */
-static bool
-was_named_last(const struct verdict *verdict, const struct rank_line *line)
-{
-	const struct finding *last = &verdict->findings[verdict->finding_count - 1];
-
-	return (last->kind == FINDING_LINE || last->kind == FINDING_LINE_OF_ALL || last->kind == FINDING_ACCUMULATES ||
-	        last->kind == FINDING_MAY_ACCUMULATE || last->kind == FINDING_FILLING || last->kind == FINDING_HOLDER) &&
-	       last->line.largest == line->largest;
-}
-
 /* It ended well, though it did not get all the memory that it asked for. PyTorch is refused by devices as a matter of course. */
 static void
 find_recovered(struct verdict_facts *facts, struct verdict *verdict)
@@ -438,11 +430,8 @@ find_exited(struct verdict_facts *facts, struct verdict *verdict)
 		find_freed(facts, verdict);
 	find_recovered(facts, verdict);
 	/* Held all along, and released by a destructor or a handler: nobody else would tell of it. */
-	if (top->site_count != 0 && top->released_bytes >= WORTH_RELEASED_BYTES) {
-		bool is_told = was_named_last(verdict, top);
-
-		add(verdict, FINDING_RELEASED_AT_EXIT, top->released_bytes, 0, top)->is_told = is_told;
-	}
+	if (top->site_count != 0 && top->released_bytes >= WORTH_RELEASED_BYTES)
+		add(verdict, FINDING_RELEASED_AT_EXIT, top->released_bytes, 0, top);
 }
 
 FIND_IF(over_limit, facts->limit_bytes != UINT64_MAX && facts->live_bytes > facts->limit_bytes, OVER_LIMIT,
@@ -530,7 +519,7 @@ is_part_told(const struct verdict_facts *facts, uint64_t bytes, const struct ver
 	uint64_t larger = SUM_OF(part, memory->parts, memory->part_count, part->bytes > bytes);
 
 	return ANY(finding, verdict->findings, verdict->finding_count,
-	           finding->kind == FINDING_PARTS && larger < VERDICT_PARTS_TOLD);
+	           finding->kind == FINDING_PARTS && larger < PARTS_TOLD);
 }
 
 /* Lines do not have all that was in memory. */
@@ -620,10 +609,6 @@ choose(const struct model *model, const char *wanted, unsigned most, unsigned ch
 		count += count < most;
 		memmove(&chosen[place + 1], &chosen[place], (count - 1 - place) * sizeof(chosen[0]));
 		chosen[place] = i;
-	}
-	for (unsigned i = 0; i < model->domain_count && left_out->count != 0; i++) {
-		left_out->as_large_count += !ANY(told, chosen, count, *told == i) && is_wanted(model, i, wanted) &&
-		                            model->domains[i].peak_bytes == model->domains[chosen[count - 1]].peak_bytes;
 	}
 	return count;
 }
@@ -750,12 +735,8 @@ find_one_domain(const struct verdict_facts *facts, unsigned domain, struct rank_
 static void
 add_left_out(const struct finding *left_out, struct verdict *verdict)
 {
-	struct finding *more = left_out->count != 0 ? add(verdict, FINDING_MORE_DOMAINS, 0, 0, NULL) : NULL;
-
-	if (more == NULL)
-		return;
-	more->count = left_out->count;
-	more->as_large_count = left_out->as_large_count;
+	if (left_out->count != 0)
+		add(verdict, FINDING_MORE_DOMAINS, 0, 0, NULL)->count = left_out->count;
 }
 
 /* The largest device, where it held enough to be worth it. */

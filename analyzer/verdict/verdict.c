@@ -7,55 +7,37 @@
 
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
-#include "base/shell_words.h"
 #include "verdict/advice.h"
 #include "verdict/phrases.h"
 #include "verdict/words.h"
-
-#define NAME_BYTES_MAX 300
-
-/* Too long for a sentence, or with a line break, it cannot be copied from there. */
-static const char *
-name_or(const char *name, const char *otherwise)
-{
-	for (const char *at = name; *at != '\0'; at++) {
-		if ((unsigned char)*at < ' ' || *at == '`')
-			return otherwise;
-	}
-	return name[0] != '\0' && strlen(name) <= NAME_BYTES_MAX ? name : otherwise;
-}
-
-/* Puts the capture and the program's command into the advice. */
-static void
-name_paths(const struct model *model, struct verdict *verdict)
-{
-	const struct kmem_identity *identity = model->processes[0].identity;
-	OWNED char *command = shell_words_join(identity->command, identity->command_bytes);
-	const char *capture = name_or(model->argument, "CAPTURE");
-	const char *child_path = verdict->lost_child != NULL ? verdict->lost_child->path : "";
-	OWNED char *child = shell_words_join(child_path, strlen(child_path));
-	OWNED char *text = memory_text(verdict->next);
-
-	verdict->next[0] = '\0';
-	for (const char *at = text; *at != '\0'; at++) {
-		if (*at == VERDICT_COMMAND[0])
-			say_next(verdict, "%s", name_or(command, "COMMAND"));
-		else if (*at == VERDICT_CAPTURE[0] || *at == VERDICT_CHILD[0])
-			say_next(verdict, "%s%s", model->needs_salvage ? "--salvage " : "",
-			         *at == VERDICT_CAPTURE[0] ? capture : name_or(child, "CAPTURE"));
-		else
-			say_next(verdict, "%c", *at);
-	}
-}
 
 /* The mark stands for what docs/report.md says of it at length; here that it is no proof. */
 static void
 tell_what_while_is(struct verdict *verdict)
 {
-	if (strstr(verdict->text, " [while]") != NULL || strstr(verdict->next, " [while]") != NULL)
+	if (ANY(finding, verdict->findings, verdict->finding_count,
+	        finding->line.largest != NULL && finding->line.largest->where_relation == MODEL_RELATION_WHILE))
 		say(verdict,
 		    " [while] marks the last line known when threads that ran no line of yours allocated: look there, or near it.");
+}
+
+/* All of it: what is to be said, and what to do next. */
+static void
+tell(const struct verdict_facts *facts, void advise(const struct verdict_facts *facts, struct verdict *verdict),
+     struct verdict *verdict)
+{
+	verdict_say(facts, verdict);
+	advise(facts, verdict);
+	tell_what_while_is(verdict);
+	for (unsigned rank = 0; rank < RANKS_SAID; rank++) {
+		char *said = verdict->said[rank];
+		size_t blanks = strspn(said, " ");
+
+		memmove(said, said + blanks, strlen(said + blanks) + 1);
+		TEXT_ADD(verdict->text, "%s%s", verdict->text[0] != '\0' && said[0] != '\0' ? " " : "", said);
+	}
 }
 
 static void
@@ -69,6 +51,7 @@ decide(struct finished_model finished, const struct verdict_now *now, struct ver
 		                         .end = VERDICT_END_ELSEWHERE };
 	if (model->process_count == 0) {
 		say(verdict, "No process was recorded.");
+		TEXT_ADD(verdict->text, "%s", verdict->said[RANK_HEADLINE]);
 		say_next(verdict, "record with `kmemshim run -- ...`");
 		return;
 	}
@@ -77,15 +60,13 @@ decide(struct finished_model finished, const struct verdict_now *now, struct ver
 	verdict->end = facts->end;
 	verdict->process = facts->process;
 	verdict->memory = facts->memory;
+	verdict->has_bar = verdict_has_bar(facts);
 	verdict->forecast = facts->forecast;
 	verdict->untouched_bytes = facts->untouched.site_count != 0 ? facts->untouched_bytes : 0;
 	verdict->lost_child = facts->lost_child != facts->process ? facts->lost_child : NULL;
 	verdict->has_ended_well = facts->end == VERDICT_END_OK && !verdict_was_child_killed(facts);
 	verdict_find(facts, verdict);
-	verdict_say(facts, verdict);
-	verdict_advise(facts, verdict);
-	tell_what_while_is(verdict);
-	name_paths(model, verdict);
+	tell(facts, verdict_advise, verdict);
 }
 
 void
@@ -109,13 +90,11 @@ verdict_decide_domain(struct finished_model finished, const struct verdict_now *
 	if (verdict->cause == VERDICT_DEVICE_MEMORY &&
 	    rank_domain_matches(model->domains[facts.refused->domain].name, domain))
 		return; // it ended for want of this memory: that is all about it
-	verdict->text[0] = '\0';
-	verdict->next[0] = '\0';
+	verdict->said[RANK_HEADLINE][0] = verdict->said[RANK_EVIDENCE][0] = '\0';
+	verdict->text[0] = verdict->next[0] = '\0';
+	verdict->has_bar = false;
 	verdict->finding_count = 0;
 	verdict->advice_count = 0;
 	verdict_find_domain(&facts, domain, verdict);
-	verdict_say(&facts, verdict);
-	verdict_advise_domain(&facts, verdict);
-	tell_what_while_is(verdict);
-	name_paths(model, verdict);
+	tell(&facts, verdict_advise_domain, verdict);
 }

@@ -74,104 +74,42 @@ verdict_where_word(const struct verdict_facts *facts, const struct rank_line *li
 	                      text_cleaned(TEXT(64, "%s", line->largest->library)));
 }
 
-/* "401 MiB", or of a sample "≈401 MiB". */
-static void
-bytes_text(const struct finding *finding, char text[PLACE_TEXT_BYTES])
+const char *
+verdict_process_text(const struct model_process *process, char text[PLACE_TEXT_BYTES])
 {
-	(void)snprintf(text, PLACE_TEXT_BYTES, "%s%s", finding->line.sample_bytes != 0 ? "≈" : "",
-	               UNITS_BYTES(finding->bytes));
-}
+	const char *name = text_cleaned(TEXT(PLACE_TEXT_BYTES - 32, "%s", process->name));
 
-/* "82 %", or of a sample "82 %, ± 20 MiB". */
-static void
-share_text(const struct finding *finding, char text[PLACE_TEXT_BYTES])
-{
-	const char *share = UNITS_SHARE(verdict_share(finding->bytes, finding->whole_bytes));
-	if (finding->line.sample_bytes != 0)
-		(void)snprintf(text, PLACE_TEXT_BYTES, "%s, ±%s", share,
-		               UNITS_BYTES(model_estimate_error(finding->line.sample_bytes, finding->bytes)));
-	else
-		(void)snprintf(text, PLACE_TEXT_BYTES, "%s", share);
+	return memory_text_in(text, PLACE_TEXT_BYTES, "%s (pid %" PRIu32 ")", name, process->identity->pid);
 }
 
 void
-say_finding(const struct finding *finding, const char *text, struct verdict *verdict)
-{
-	char value[PLACE_TEXT_BYTES];
-
-	while (*text != '\0') {
-		size_t plain = strcspn(text, "{");
-
-		say(verdict, "%.*s", (int)plain, text);
-		text += plain;
-		if (strncmp(text, "{bytes}", 7) == 0)
-			bytes_text(finding, value);
-		else if (strncmp(text, "{whole}", 7) == 0)
-			(void)units_bytes(finding->whole_bytes, value);
-		else if (strncmp(text, "{rest}", 6) == 0)
-			(void)units_bytes(finding->whole_bytes - finding->bytes, value);
-		else if (strncmp(text, "{share}", 7) == 0)
-			share_text(finding, value);
-		else if (strncmp(text, "{where}", 7) == 0)
-			(void)verdict_line_text(&finding->line, value);
-		else
-			return;
-		text += strcspn(text, "}") + 1;
-		say(verdict, "%s", value);
-	}
-}
-
-void
-say_all_kinds(const struct finding *finding, const struct verdict_line_sum *sum, struct verdict *verdict)
-{
-	if (sum->bytes > finding->bytes + finding->bytes / 100 &&
-	    strcmp(UNITS_BYTES(sum->bytes), UNITS_BYTES(finding->bytes)) != 0)
-		say(verdict, " In all kinds of memory that line held %s%s.", sum->is_estimated ? "≈" : "",
-		    UNITS_BYTES(sum->bytes));
-}
-
-void
-say_process(const struct model_process *process, struct verdict *verdict)
-{
-	const char *name = text_cleaned(TEXT(PLACE_TEXT_BYTES, "%s", process->name));
-
-	say(verdict, "%s (pid %" PRIu32 ")", name, process->identity->pid);
-}
-
-void
-say_held(const struct model_process *process, struct verdict *verdict)
+verdict_add_held(const struct model_process *process, char *text, size_t bytes)
 {
 	uint64_t peak_bytes = verdict_peak_of(process);
 	bool is_copied_unknown = process->copied_bytes < WORTH_BYTES && process->inherited_bytes >= WORTH_BYTES &&
 	                         process->private_dirty_bytes == 0;
 
-	say(verdict, "%s", UNITS_BYTES(process->live_bytes));
+	memory_text_add(text, bytes, "%s", UNITS_BYTES(process->live_bytes));
 	if (peak_bytes / 2 > process->live_bytes && peak_bytes >= WORTH_BYTES)
-		say(verdict, " (%s at its peak)", UNITS_BYTES(peak_bytes));
+		memory_text_add(text, bytes, " (%s at its peak)", UNITS_BYTES(peak_bytes));
 	if (process->copied_bytes >= WORTH_BYTES)
-		say(verdict, " and had copied at least %s of its parent's", UNITS_BYTES(process->copied_bytes));
-	say(verdict, ".");
+		memory_text_add(text, bytes, " and had copied at least %s of its parent's", UNITS_BYTES(process->copied_bytes));
+	memory_text_add(text, bytes, ".");
 	if (is_copied_unknown)
-		say(verdict, " It is not known how much it copied of its parent's %s.", UNITS_BYTES(process->inherited_bytes));
+		memory_text_add(text, bytes, " It is not known how much it copied of its parent's %s.",
+		                UNITS_BYTES(process->inherited_bytes));
 }
 
-void
-say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict)
+const char *
+verdict_wanted_text(const struct model *model, const struct model_failed *refused, char text[VERDICT_STEPS_BYTES])
 {
-	say(verdict, "for %s in %s", UNITS_BYTES(refused->bytes), model->domains[refused->domain].name);
-	if (refused->site != NULL && refused->site->where != NULL) {
-		struct rank_line line = { .where = refused->site->where, .largest = refused->site };
+	struct rank_line line = { .where = refused->site != NULL ? refused->site->where : NULL, .largest = refused->site };
 
-		say(verdict, " at %s", verdict_line_text(&line, PLACE_ROOM));
-	}
-}
-
-void
-say_refusal(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say(verdict, "a request ");
-	say_wanted(facts->model, facts->refused, verdict);
-	say(verdict, " was refused");
+	memory_text_in(text, VERDICT_STEPS_BYTES, "for %s in %s", UNITS_BYTES(refused->bytes),
+	               model->domains[refused->domain].name);
+	if (line.where != NULL)
+		memory_text_add(text, VERDICT_STEPS_BYTES, " at %s", verdict_line_text(&line, PLACE_ROOM));
+	return text;
 }
 
 /* Is it held by something that is there when the call has returned? */
@@ -194,26 +132,6 @@ verdict_is_of_recursion(const struct verdict_facts *facts, const struct rank_lin
 	       SUM_OF(frame, site->frames, site->frame_count,
 	              strcmp((*frame)->function, line->where->function) == 0 &&
 	                  strcmp((*frame)->file, line->where->file) == 0) >= RECURSION_FRAMES;
-}
-
-const char *
-if_built_once(const struct rank_line *line)
-{
-	if (!rank_may_be_built_once(line->telling))
-		return "";
-	return rank_is_below_import(line->telling) ? ", or it is a one-time load (an import runs it)"
-	                                           : ", or it is a one-time load (little else was allocated meanwhile)";
-}
-
-void
-say_generations(const struct rank_line *line, struct verdict *verdict)
-{
-	if (line->telling->is_growing_storage) {
-		say(verdict, "blocks that are full are replaced by larger ones, as the storage of a container that grows");
-		return;
-	}
-	say(verdict, "blocks from %" PRIu32 " of %" PRIu32 " generations (stretches of the run) are still alive",
-	    line->telling->generations_alive, line->telling->generations_total);
 }
 
 const char *

@@ -7,7 +7,7 @@ import os
 
 from . import recording
 from .lines import held, is_worth, source, where
-from .panel import Panel
+from .panel import FILLS, Panel
 
 LINES = 5
 LEAST_SHARE = 100  # a line that holds less than this part of the first tells nothing
@@ -63,14 +63,17 @@ class Death:
         verdict = document["verdict"]
         title = title_of(verdict)
         panel = Panel("the kernel died%s. Variables from before are gone." % (": " + title if title else ""), "death")
-        is_said = "(%s" % verdict["confidence"] in verdict["text"]
-        panel.say(verdict["text"], "Why" if is_said else "Why (%s)" % verdict["confidence"])
+        is_said = "(%s" % verdict["confidence"] in verdict["headline"]
+        panel.say(verdict["headline"], "Why" if is_said else "Why (%s)" % verdict["confidence"])
+        if verdict["next"]:
+            panel.say(verdict["next"], "Next")
+        panel.bar([(part["name"], part["bytes"]) for part in verdict["bar"]])
+        if verdict["evidence"]:
+            panel.say(verdict["evidence"], "Evidence")
         least = max([line["live_bytes"] for line in document["lines"]] or [0]) // LEAST_SHARE
         panel.table(("held", "where", "line of code"),
                     [(held(line), where(line), source(line)) for line in document["lines"] if is_worth(line) and line["live_bytes"] > least],
                     "Lines that held most at the end")
-        if verdict["next"]:
-            panel.say(verdict["next"], "Next")
         self.name_report(panel)
         return panel
 
@@ -79,7 +82,7 @@ class Death:
         try:
             with open(os.path.join(self.life, VERDICT), encoding="utf-8", errors="replace") as file:
                 lines = file.read(1 << 16).split("\n\n")[0].split("\n")  # what follows are tables
-            panel.say(" ".join(" ".join(line for line in lines if not line.startswith("---")).split()))
+            panel.say(" ".join(" ".join(line for line in lines if line.strip(FILLS + " -")).split()))
         except OSError:
             panel.say("Its capture cannot be read: %s" % error)
         self.name_report(panel)

@@ -9,6 +9,9 @@ import textwrap
 
 WIDTH = 100
 SOURCE_CHARS = 60
+BAR = 72
+FILLS = "\u2588\u2593\u2592=~+^?\u2591"  # of a bar's parts
+COLOURS = ("#4c78a8", "#f58518", "#72b7b2", "#54a24b", "#b279a2", "#9d755d", "#bab0ac", "#eeca3b", "#ff9da6")
 
 ACCENT = {"death": "#d9480f", "plain": "#868e96"}
 _BOX = ("border-left:4px solid %s;background:rgba(134,142,150,.10);padding:.7em 1em;margin:.3em 0;"
@@ -50,6 +53,11 @@ class Panel:
         if rows:
             self.parts.append(("table", caption, (heads, rows)))
 
+    def bar(self, parts):
+        """What a whole is made of: (name, bytes) of each part."""
+        if parts:
+            self.parts.append(("bar", sum(count for _, count in parts), parts))
+
     def display(self):
         from IPython.display import display
         display({"text/plain": self.text(), "text/html": self.html()}, raw=True)
@@ -63,6 +71,11 @@ class Panel:
                 lead = "  " + (label + ": " if label else "")
                 out.append(textwrap.fill(content, WIDTH, initial_indent=lead, subsequent_indent="  ",
                                          break_long_words=False, break_on_hyphens=False))
+                continue
+            if kind == "bar":
+                cells = "".join(fill * round(BAR * count / label) for fill, (_, count) in zip(FILLS, content))
+                names = ", ".join("%s %s %s" % (fill, name, size(count)) for fill, (name, count) in zip(FILLS, content))
+                out += ["  " + cells, "  %s: %s" % (size(label), names)]
                 continue
             heads, rows = content
             lines = [heads] + [tuple(row) for row in rows]
@@ -86,6 +99,14 @@ class Panel:
             if kind == "text":
                 lead = '<span style="font-weight:600">%s</span> ' % html.escape(label + ":") if label else ""
                 out.append('<div style="margin:.35em 0">%s%s</div>' % (lead, _with_code(content)))
+                continue
+            if kind == "bar":
+                out.append('<div style="display:flex;height:1em">%s</div>' % "".join(
+                    '<span style="background:%s;width:%.1f%%" title="%s"></span>' % (colour, 100 * count / label, html.escape(name))
+                    for colour, (name, count) in zip(COLOURS, content)))
+                out.append('<div>%s: %s</div>' % (size(label), ", ".join(
+                    '<span style="color:%s">\u25a0</span> %s %s' % (colour, html.escape(name), size(count))
+                    for colour, (name, count) in zip(COLOURS, content))))
                 continue
             heads, rows = content
             if label:

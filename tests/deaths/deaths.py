@@ -32,7 +32,7 @@ TIMEOUT = 120
 MEMORY = {"container-limit", "machine-memory", "child-killed", "shm-full", "device-memory", "request-refused", "low-memory-daemon"}
 
 # Why a verdict without a launcher is less sure, or what else saw the end.
-REASONS = ("read after the fact", "nobody saw how", "only its parent saw how", "which ones is not counted")
+REASONS = ("read after the fact", "nobody saw how", "only its parent saw how", "Which ones is not counted")
 LOG = "says: \""
 
 """

@@ -32,7 +32,7 @@ def test_after_an_oom_kill_the_next_cell_shows_cell_and_line(place, small_group,
     shown = page.output(2)
     assert "The kernel died: it reached the memory limit and was killed" in shown
     assert re.search(r"MiB cell In\[1\] line 4 grow keep\.append\(bytearray\(1 << 20\)\)", shown), shown
-    assert "certain: the cgroup's oom_kill counter" in shown and "Next:" in shown and "kmemshim report" in shown
+    assert "Certain: the cgroup's oom_kill counter" in shown and "Next:" in shown and "kmemshim report" in shown
     assert shown.endswith("alive")
     page.picture("oom-" + interface)
     page.run(3)

@@ -51,6 +51,20 @@ found_text(const struct verdict *verdict)
 	return text;
 }
 
+/* "170 MiB live at recorded lines; 20.0 MiB the recorder's own": where what was in memory was. */
+static inline const char *
+parts_text(const struct verdict *verdict)
+{
+	static char text[1024];
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < verdict->memory.part_count; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s", i == 0 ? "" : "; ",
+		                         UNITS_BYTES(verdict->memory.parts[i].bytes), verdict->memory.parts[i].name);
+	return text;
+}
+
 /* "read-error, release-blocks" */
 static inline const char *
 advised_text(const struct verdict *verdict)
@@ -74,6 +88,11 @@ advised_text(const struct verdict *verdict)
 	do {                                                                              \
 		if (strstr(found_text(verdict), (part)) != NULL)                              \
 			fail_msg("%s\nin: %s\n%s", (part), found_text(verdict), (verdict)->text); \
+	} while (0)
+#define assert_parts(verdict, part)                                  \
+	do {                                                             \
+		if (strstr(parts_text(verdict), (part)) == NULL)             \
+			fail_msg("%s\nnot in: %s", (part), parts_text(verdict)); \
 	} while (0)
 #define assert_advised(verdict, names)                                                                   \
 	do {                                                                                                 \

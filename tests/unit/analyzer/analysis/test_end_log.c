@@ -98,9 +98,8 @@ static const struct {
 	{ "kernel", MEMCG, SIGKILL, "container-limit", "certain",
 	  "The log of the kernel says: \"Memory cgroup out of memory: Killed process 4242 (python3) total-vm:9kB, anon-rss:8kB, "
 	  "file-rss:1kB\"." },
-	{ "kernel", MEMCG, 0, "container-limit", "likely", "(likely: the system's log names it)" },
-	{ "kernel", GLOBAL, SIGKILL, "machine-memory", "certain",
-	  "because the machine ran out of memory (certain: the system's" },
+	{ "kernel", MEMCG, 0, "container-limit", "likely", "Likely: the system's log names it." },
+	{ "kernel", GLOBAL, SIGKILL, "machine-memory", "certain", "because the machine ran out of memory, with" },
 	{ "kernel", GLOBAL, 0, "machine-memory", "likely", "because the machine ran out of memory" },
 	{ "kernel", SEGFAULT, SIGSEGV, "crashed", "certain", "error 4 in libfoo.so[1000+2000]\"." },
 	{ "kernel", SEGFAULT, 0, "crashed", "likely", "it crashed. It was not killed for memory" },
@@ -297,8 +296,8 @@ TEST(crashes_at_many_places_suggest_broken_memory)
 			wrote(j, j == 2 ? END : START + j * SECOND, "kernel", crashes[i].lines[j]);
 		decide(&verdict);
 		assert_string_equal(verdict_cause_name(verdict.cause), "crashed");
-		if ((strstr(verdict.text, "at 3 different places. Crashes at unrelated places suggest broken memory") !=
-		     NULL) != crashes[i].is_anywhere ||
+		if ((strstr(verdict.text, "at 3 different places: such crashes suggest broken memory") != NULL) !=
+		        crashes[i].is_anywhere ||
 		    (strstr(verdict.next, "memtest86+") != NULL) != crashes[i].is_anywhere)
 			fail_msg("case %zu: %s Next: %s", i, verdict.text, verdict.next);
 	}
@@ -373,8 +372,7 @@ static const struct {
 	{ 0, "machine-restarted", "likely", "started anew within 1 s of its last sign of life (likely" },
 	{ 3, "machine-restarted", "likely", "started anew within 4 s of its last sign of life (likely" },
 	{ 599, "machine-restarted", "likely", "Whether it was restarted, crashed or lost power is not known." },
-	{ 601, "not-closed", "unknown",
-	  "was recorded on another machine, or before this one was restarted, and its recording was not closed" },
+	{ 601, "not-closed", "unknown", "was recorded on another machine, or before this one was restarted: " },
 	{ -1, "not-closed", "unknown", "how it ended is not known" }, // clocks were set
 	{ INT64_MIN, "not-closed", "unknown", "how it ended is not known" },
 };

@@ -12,9 +12,12 @@
 #include <jansson.h>
 
 #include "base/document.h"
+#include "base/items.h"
+#include "base/units.h"
 #include "cli/cmd_report.h"
 #include "golden.h"
 #include "model/site_key.h"
+#include "base/paragraph.h"
 #include "report/render.h"
 #include "report/report.h"
 #include "verdict/verdict.h"
@@ -906,11 +909,27 @@ write_facts(const struct report *report, FILE *stream)
 	if (root == NULL)
 		fail_msg("no JSON: %s", error.text);
 	verdict = json_object_get(root, "verdict");
-	(void)json_object_del(verdict, "text");
-	(void)json_object_del(verdict, "next");
+	for (const char *const *name = (const char *const[]){ "headline", "next", "evidence", "text", NULL }; *name != NULL;
+	     name++)
+		(void)json_object_del(verdict, *name);
 	assert_int_equal(json_dumpf(verdict, stream, JSON_INDENT(2)), 0);
 	json_decref(root);
 	(void)fputc('\n', stream);
+}
+
+/* What a person reads first is short, and what the bar shows is all that the first sentence names. */
+static void
+check_form(const struct report_verdict *verdict)
+{
+	assert_true(paragraph_put(NULL, PAGE_COLUMNS, verdict->headline, 0, 0) +
+	                paragraph_put(NULL, PAGE_COLUMNS, verdict->next, 6, 6) <=
+	            6);
+	if (verdict->bar_count != 0) {
+		assert_int_equal(SUM_OF(part, verdict->bar, verdict->bar_count, part->bytes), verdict->memory->of.bytes);
+		assert_non_null(strstr(verdict->headline, UNITS_BYTES(verdict->memory->of.bytes)));
+	}
+	assert_null(strchr(verdict->text, '{'));
+	assert_null(strchr(verdict->next, '{'));
 }
 
 static void
@@ -935,6 +954,7 @@ is_told_as_agreed(void **state)
 	report = report_build(&hand.model, &rank_peak, &rows, &fail);
 	if (report == NULL)
 		fail_msg("no report: %s", fail.text);
+	check_form(&report->verdict);
 	assert_true(cmd_report_page(report, &options, 5, &document, &fail));
 	document_put(&document, stream);
 	(void)fputs("\n---- \"verdict\" of --json ----\n", stream);

@@ -1,17 +1,13 @@
 /*
  * test_advice.c - can a person do what Next says, and is it about the memory that was the reason?
  */
-#include "hand_model.h"
-#include "found.h"
+#include "verdict_case.h"
 #include "model/model_holders.h"
 
 #include <signal.h>
 
-static struct hand_model hand;
-
 /* What can be raised is named: a limit that nobody set cannot be. */
-static void
-who_may_raise_something_is_told_what(void **state)
+TEST(who_may_raise_something_is_told_what)
 {
 	static const struct {
 		uint64_t space_bytes, set_bytes;
@@ -28,11 +24,9 @@ who_may_raise_something_is_told_what(void **state)
 		  "vm.overcommit_ratio" },
 		{ 4 * GIB, 0, 2, true, "ask for less at once at train.py:41 epoch, or raise its guard (--guard)" },
 	};
-	struct verdict verdict;
 
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 41, 3 * GIB);
 		hand_model_exited(&hand, 1);
 		hand_model_refuse(&hand, 2 * GIB);
@@ -48,11 +42,8 @@ who_may_raise_something_is_told_what(void **state)
 }
 
 /* While it runs it can be looked into: the line that grows comes before what else grows. */
-static void
-what_grows_in_a_program_that_runs_is_to_be_looked_into_now(void **state)
+TEST(what_grows_in_a_program_that_runs_is_to_be_looked_into_now)
 {
-	struct verdict verdict;
-
 	for (int is_leak = 0; is_leak < 2; is_leak++) {
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), is_leak ? 12 : 1, 12, 3, 3);
@@ -66,15 +57,10 @@ what_grows_in_a_program_that_runs_is_to_be_looked_into_now(void **state)
 }
 
 /* The largest line is a data set, and another one grows: it is the one to look for. */
-static void
-what_grows_beside_a_larger_line_is_to_be_looked_into(void **state)
+TEST(what_grows_beside_a_larger_line_is_to_be_looked_into)
 {
-	struct verdict verdict;
-
-	(void)state;
-	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 12, 300 * MIB);
-	hand_model_generations(hand_model_site(&hand, HEAP, 41, 40 * MIB), 12, 12, 3, 3);
+	leaking(HEAP, 41, 40 * MIB);
 	hand.process.is_alive = true;
 	hand_model_decide(&hand, &verdict);
 	assert_advised(&verdict, "release-blocks");
@@ -82,8 +68,7 @@ what_grows_beside_a_larger_line_is_to_be_looked_into(void **state)
 }
 
 /* Of a leak that is slow enough to be seen for half a minute, more memory finishes the run. */
-static void
-who_has_a_run_to_finish_is_told_how_fast_it_grew(void **state)
+TEST(who_has_a_run_to_finish_is_told_how_fast_it_grew)
 {
 	static struct kmem_heartbeat beats[60];
 	static const struct {
@@ -97,12 +82,10 @@ who_has_a_run_to_finish_is_told_how_fast_it_grew(void **state)
 		{ SIGTERM, true, "release-blocks" }, // more memory would not have finished it
 		{ SIGSEGV, true, "release-blocks" },
 	};
-	struct verdict verdict;
 
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
+	EACH_CASE(i, cases)
+	{
+		leaking(HEAP, 41, 300 * MIB);
 		for (size_t beat = 0; beat < ARRAY_LEN(beats); beat++) {
 			beats[beat] = hand.heartbeat;
 			beats[beat].monotonic_ns = hand.identity.start_monotonic_ns + (beat + 1) * UINT64_C(1000000000);
@@ -121,16 +104,10 @@ who_has_a_run_to_finish_is_told_how_fast_it_grew(void **state)
 }
 
 /* It ended well, and nobody else would tell of it. */
-static void
-a_request_that_was_refused_is_told_of_a_program_that_went_on(void **state)
+TEST(a_request_that_was_refused_is_told_of_a_program_that_went_on)
 {
-	struct verdict verdict;
-
-	(void)state;
-	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 700 * MIB);
-	hand_model_exited(&hand, 0);
-	hand_model_decide(&hand, &verdict);
+	verdict_exited(0);
 	assert_not_found(&verdict, "recovered");
 	hand_model_refuse(&hand, 64 * GIB);
 	hand.failed.had_success_after = true;
@@ -138,82 +115,65 @@ a_request_that_was_refused_is_told_of_a_program_that_went_on(void **state)
 	hand.process.failed_count = 3;
 	hand_model_decide(&hand, &verdict);
 	assert_found(&verdict, "; recovered [heap] 64.0 GiB at train.py:41 epoch +3");
-	assert_non_null(strstr(verdict.text,
-	                       " 3 requests were refused, and the program went on; the largest of those that are known was "
-	                       "for 64.0 GiB in heap at train.py:41 epoch."));
+	assert_non_null(strstr(verdict.text, " 3 requests were refused, and the program went on; the largest was "
+	                                     "for 64.0 GiB in heap at train.py:41 epoch."));
 	/* Those that are not known may be the device's, which refuses as a matter of course. */
 	hand_model_site(&hand, CUDA0, 50, 100 * MIB);
 	hand_model_decide(&hand, &verdict);
 	assert_found(&verdict, "; recovered [heap] 64.0 GiB at train.py:41 epoch +1");
-	assert_non_null(strstr(verdict.text, " At least one request was refused, and the program went on; the largest "));
+	assert_non_null(strstr(verdict.text, " At least 1 request was refused, and the program went on; it was for "));
 }
 
 /* The heap of it may hold more; it is not what filled /dev/shm. */
-static void
-where_shared_memory_is_full_its_line_is_told(void **state)
+TEST(where_shared_memory_is_full_its_line_is_told)
 {
-	struct verdict verdict;
-
-	(void)state;
-	hand_model_make(&hand);
 	hand_model_domain(&hand.domains[MMAP], "shared");
 	hand_model_site(&hand, MMAP, 31, 61 * MIB);
 	hand_model_site(&hand, HEAP, 20, 110 * MIB);
 	hand.identity.shm_bytes = 64 * MIB;
-	hand_model_waited(&hand, SIGBUS);
-	hand_model_decide(&hand, &verdict);
+	verdict_waited(SIGBUS);
 	assert_string_equal(found_text(&verdict),
 	                    "ending; shared-line 61.0 MiB of 61.0 MiB at train.py:31 epoch; live 171 MiB");
 }
 
 /* Blocks of the heap are looked at: what a library maps at the same line may be held by anything. */
-static void
-what_holds_a_line_is_said_of_memory_that_was_looked_at(void **state)
+TEST(what_holds_a_line_is_said_of_memory_that_was_looked_at)
 {
 	struct holders_way way = {
 		"held", "global `hot` of module __main__ -> list of 30", 32, "list", 30, "", "", "", ""
 	};
 	struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
 	struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
-	struct verdict verdict;
 
-	(void)state;
 	for (int is_mapped = 0; is_mapped < 2; is_mapped++) {
 		struct model_site *site;
 
 		hand_model_make(&hand);
-		site = hand_model_site(&hand, is_mapped ? MMAP : HEAP, 41, 300 * MIB);
-		hand_model_generations(site, 12, 12, 3, 3);
+		site = leaking(is_mapped ? MMAP : HEAP, 41, 300 * MIB);
 		line.file = site->where->file;
 		line.function = site->where->function;
 		hand.process.holders = &holders;
 		hand.heartbeat.available_bytes = 100 * MIB;
-		hand_model_waited(&hand, SIGKILL);
-		hand_model_decide(&hand, &verdict);
+		verdict_waited(SIGKILL);
 		assert_int_equal(strstr(found_text(&verdict), "held-by") != NULL, !is_mapped);
 		assert_int_equal(strstr(verdict.next, "global `hot`") != NULL, !is_mapped);
 	}
 }
 
 /* Of small objects a sample is known: neither figure is exact. */
-static void
-how_many_blocks_a_caller_keeps_is_as_exact_as_it_is_known(void **state)
+TEST(how_many_blocks_a_caller_keeps_is_as_exact_as_it_is_known)
 {
 	static const char *const says[] = { ": 4,190,506 of 4,190,506 blocks that ",
 		                                ": ≈4,190,000 of ≈4,190,000 blocks that " };
 
-	(void)state;
 	for (unsigned is_sample = 0; is_sample < 2; is_sample++) {
-		struct verdict verdict;
-
 		hand_model_make(&hand);
 		if (is_sample != 0)
 			hand_model_domain(&hand.domains[HEAP], "python/object");
 		hand.model.sample_bytes = is_sample * KIB;
 		for (unsigned i = 0; i < 2; i++) {
-			struct model_site *site = hand_model_site(&hand, HEAP, 41, i == 0 ? 200 * MIB : 0);
+			struct model_site *site = leaking(HEAP, 41, i == 0 ? 200 * MIB : 0);
 
-			hand_model_generations(site, 12, 12, 3, 3);
 			site->live_count = i == 0 ? 4190506 : 0;
 			site->allocated_count = i == 0 ? 4190506 : 50000;
 			site->allocated_bytes = i == 0 ? 200 * MIB : 3 * MIB;
@@ -229,19 +189,4 @@ how_many_blocks_a_caller_keeps_is_as_exact_as_it_is_known(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(how_many_blocks_a_caller_keeps_is_as_exact_as_it_is_known),
-		cmocka_unit_test(who_may_raise_something_is_told_what),
-		cmocka_unit_test(what_grows_in_a_program_that_runs_is_to_be_looked_into_now),
-		cmocka_unit_test(what_grows_beside_a_larger_line_is_to_be_looked_into),
-		cmocka_unit_test(who_has_a_run_to_finish_is_told_how_fast_it_grew),
-		cmocka_unit_test(a_request_that_was_refused_is_told_of_a_program_that_went_on),
-		cmocka_unit_test(where_shared_memory_is_full_its_line_is_told),
-		cmocka_unit_test(what_holds_a_line_is_said_of_memory_that_was_looked_at),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(verdict_case_begin, NULL)

@@ -1,8 +1,7 @@
 /*
  * test_verdict.c - is each death told by its evidence, and is nothing claimed beyond it?
  */
-#include "hand_model.h"
-#include "found.h"
+#include "verdict_case.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,7 +16,6 @@
 #define EXITED(status) ((status) << 8)
 #define SIGNALED(number) (number)
 
-static struct hand_model hand;
 static struct kmem_kill_counters counters_now;
 
 static void
@@ -320,13 +318,10 @@ static const struct {
 	{ gone_near, "container-limit", "likely", "ending; usage 505 MiB of 512 MiB; live", "hold-less", "" },
 };
 
-static void
-each_death_has_its_verdict(void **state)
+TEST(each_death_has_its_verdict)
 {
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
-
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		memset(&counters_now, 0, sizeof(counters_now));
 		hand_model_site(&hand, HEAP, 41, 400 * MIB);
 		hand_model_site(&hand, HEAP, 50, 100 * MIB);
@@ -346,13 +341,9 @@ each_death_has_its_verdict(void **state)
 	}
 }
 
-static void
-who_held_most_is_named_with_share_and_growth(void **state)
+TEST(who_held_most_is_named_with_share_and_growth)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
-	hand_model_generations(hand_model_site(&hand, HEAP, 41, 400 * MIB), 12, 12, 3, 3);
+	leaking(HEAP, 41, 400 * MIB);
 	hand_model_site(&hand, HEAP, 50, 100 * MIB);
 	hand_model_site(&hand, HEAP, 1, 900 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
 	hand_model_site(&hand, RESERVED, 60, 90 * GIB);
@@ -369,8 +360,7 @@ who_held_most_is_named_with_share_and_growth(void **state)
  * Too few generations for the name of a leak: said as that, and only where none of them was released. Of few blocks of which none was
  * released the likely cause is said, too: something keeps them.
  */
-static void
-what_is_too_short_to_judge_says_so(void **state)
+TEST(what_is_too_short_to_judge_says_so)
 {
 	static const struct {
 		unsigned alive, total, live, allocated;
@@ -385,10 +375,9 @@ what_is_too_short_to_judge_says_so(void **state)
 		{ 4, 5, 8, 20, false, "hold-less" },
 		{ 6, 6, 8, 8, false, "release-blocks" },
 	};
-	struct verdict verdict;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		struct model_site *site = hand_model_site(&hand, HEAP, 41, 400 * MIB);
 
 		hand_model_generations(site, cases[i].alive, cases[i].total, 1, 1);
@@ -404,8 +393,7 @@ what_is_too_short_to_judge_says_so(void **state)
 }
 
 /* Nobody knows what in the arenas is the user's: they are named where they hold most of the memory, or nothing else does. */
-static void
-arenas_are_named_where_no_line_tells_more(void **state)
+TEST(arenas_are_named_where_no_line_tells_more)
 {
 	static const struct {
 		uint64_t of_line, of_imports;
@@ -415,12 +403,11 @@ arenas_are_named_where_no_line_tells_more(void **state)
 		{ 60, 0, "record-python-objects", "; line 100 MiB of 160 MiB at train.py:60 epoch; accumulates" },
 		{ 20, 300, "record-python-objects", "; line 100 MiB of 420 MiB at train.py:60 epoch; accumulates" },
 	};
-	struct verdict verdict;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_domain(&hand.domains[MMAP], "python/arena");
-		hand_model_generations(hand_model_site(&hand, MMAP, 60, 100 * MIB), 12, 12, 3, 3);
+		leaking(MMAP, 60, 100 * MIB);
 		hand_model_site(&hand, HEAP, 41, cases[i].of_line * MIB);
 		hand_model_site(&hand, HEAP, 1, cases[i].of_imports * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
 		container_killed();
@@ -460,23 +447,18 @@ is_story_of_program(uint64_t own_kib, unsigned programs)
 	return strncmp(verdict.text, "A child process, leak.py (pid 4243), exited normally", 52) == 0;
 }
 
-static void
-the_one_program_of_a_script_is_the_story(void **state)
+TEST(the_one_program_of_a_script_is_the_story)
 {
-	(void)state;
 	assert_true(is_story_of_program(1023, 1));
 	assert_false(is_story_of_program(1024, 1));
 	assert_false(is_story_of_program(0, 2));
 }
 
-static void
-a_descendant_that_is_gone_explains_a_failing_parent(void **state)
+TEST(a_descendant_that_is_gone_explains_a_failing_parent)
 {
 	struct model_process processes[2];
 	struct kmem_identity child;
-	struct verdict verdict;
 
-	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 	exit_137();
 	limited();
@@ -556,11 +538,8 @@ decide(struct verdict *verdict)
 	verdict_decide((struct finished_model){ &hand.model }, &this_boot, verdict);
 }
 
-static void
-processes_that_did_not_coexist_are_never_summed(void **state)
+TEST(processes_that_did_not_coexist_are_never_summed)
 {
-	struct verdict verdict;
-
 	hand_model_generations(make_family(192 * MIB), 12, 12, 3, 3);
 	for (unsigned i = 0; i < FAMILY; i++) {
 		family[i].state = KMEM_STATE_CLEAN_EXIT;
@@ -592,15 +571,11 @@ processes_that_did_not_coexist_are_never_summed(void **state)
 	                                                            UINT64_C(59500000000);
 	decide(&verdict);
 	assert_found(&verdict, "live 576 MiB; line-of-all-processes 960 MiB of 960 MiB at train.py:41 epoch");
-	assert_non_null(
-		strstr(verdict.text, "in the 3 processes that were at work then, 192 MiB of it in train.py (pid 4246)"));
+	assert_non_null(strstr(verdict.text, "192 MiB of what was live was in train.py (pid 4246)"));
 }
 
-static void
-children_that_a_pool_ended_are_a_note(void **state)
+TEST(children_that_a_pool_ended_are_a_note)
 {
-	struct verdict verdict;
-
 	make_family(4 * MIB);
 	family[3].live_bytes = 9 * MIB;
 	family[3].peak_bytes = family[3].inherited_bytes = 20 * MIB;
@@ -627,8 +602,7 @@ children_that_a_pool_ended_are_a_note(void **state)
 	assert_int_equal(verdict.process->identity->pid, 4245);
 }
 
-static void
-a_leak_is_named_when_a_signal_ended_the_program(void **state)
+TEST(a_leak_is_named_when_a_signal_ended_the_program)
 {
 	static const struct {
 		void (*make)(void);
@@ -638,11 +612,9 @@ a_leak_is_named_when_a_signal_ended_the_program(void **state)
 		           { segv, "crashed", "show-python-crash, release-blocks" },
 		           { nothing, "gone", "release-blocks" } };
 
-	for (size_t i = 0; i < ARRAY_LEN(deaths); i++) {
-		struct verdict verdict;
-
-		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 400 * MIB), 12, 12, 3, 3);
+	EACH_CASE(i, deaths)
+	{
+		leaking(HEAP, 41, 400 * MIB);
 		deaths[i].make();
 		decide(&verdict);
 		assert_string_equal(verdict_cause_name(verdict.cause), deaths[i].cause);
@@ -652,13 +624,10 @@ a_leak_is_named_when_a_signal_ended_the_program(void **state)
 }
 
 /* What unwinding released was held when the request was refused; the error path asks for little. */
-static void
-a_refusal_is_judged_by_what_was_held_then(void **state)
+TEST(a_refusal_is_judged_by_what_was_held_then)
 {
 	struct model_failed failed[3];
-	struct verdict verdict;
 
-	hand_model_make(&hand);
 	hand_model_site(&hand, MMAP, 41, 290 * MIB)->live_bytes = 0;
 	hand.domains[MMAP].live_bytes = 0;
 	hand_model_site(&hand, HEAP, 50, 5 * MIB);
@@ -685,12 +654,8 @@ a_refusal_is_judged_by_what_was_held_then(void **state)
 	assert_advised(&verdict, "ask-for-less-or-raise-limit");
 }
 
-static void
-nobody_is_told_to_record_what_was_recorded(void **state)
+TEST(nobody_is_told_to_record_what_was_recorded)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, MIB);
 	hand.identity.is_first = 0;
 	hand.identity.parent_pid = 4000;
@@ -709,8 +674,7 @@ nobody_is_told_to_record_what_was_recorded(void **state)
 	assert_advised(&verdict, "record-with-run");
 }
 
-static void
-a_refused_request_is_fatal_only_when_the_program_ended_with_it(void **state)
+TEST(a_refused_request_is_fatal_only_when_the_program_ended_with_it)
 {
 	static const struct {
 		void (*make)(void);
@@ -729,8 +693,8 @@ a_refused_request_is_fatal_only_when_the_program_ended_with_it(void **state)
 		{ nothing, 0, true, "recovered" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, requests)
+	{
 		hand_model_site(&hand, HEAP, 41, MIB);
 		requests[i].make();
 		refused(GIB, HEAP, requests[i].before_end_ns, requests[i].had_success_after);
@@ -753,8 +717,7 @@ write_file(const char *folder, const char *name, const char *text)
 }
 
 /* Of a container, /own in it is the program's own. */
-static void
-room_is_told_where_all_of_a_container_are_killed_together(void **state)
+TEST(room_is_told_where_all_of_a_container_are_killed_together)
 {
 	static const char *const names[] = {
 		"own/memory.oom.group",  "memory.oom.group",      "memory.max", "memory.current", "memory.stat",
@@ -763,8 +726,6 @@ room_is_told_where_all_of_a_container_are_killed_together(void **state)
 	char folder[] = "/tmp/kmem-counters-XXXXXX";
 	char path[256];
 
-	(void)state;
-	hand_model_make(&hand);
 	assert_non_null(mkdtemp(folder));
 	(void)snprintf(hand.identity.cgroup_path, sizeof(hand.identity.cgroup_path), "%s/own", folder);
 	strcpy(hand.identity.limit_path, folder);
@@ -803,13 +764,11 @@ room_is_told_where_all_of_a_container_are_killed_together(void **state)
 	assert_int_equal(rmdir(folder), 0);
 }
 
-static void
-counters_are_read_from_the_files_of_either_version(void **state)
+TEST(counters_are_read_from_the_files_of_either_version)
 {
 	char folder[] = "/tmp/kmem-counters-XXXXXX";
 	struct kmem_kill_counters counters;
 
-	hand_model_make(&hand);
 	assert_non_null(mkdtemp(folder));
 	strcpy(hand.identity.cgroup_path, folder);
 	write_file(folder, "memory.events", "low 0\nhigh 0\nmax 211514\noom 3\noom_kill 2\noom_group_kill 0\n");
@@ -840,12 +799,8 @@ counters_are_read_from_the_files_of_either_version(void **state)
 }
 
 /* A tenth that is free is as good as none. */
-static void
-swap_is_told_where_it_is_full(void **state)
+TEST(swap_is_told_where_it_is_full)
 {
-	struct verdict verdict;
-
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 9 * GIB);
@@ -860,26 +815,4 @@ swap_is_told_where_it_is_full(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(swap_is_told_where_it_is_full),
-		cmocka_unit_test(each_death_has_its_verdict),
-		cmocka_unit_test(who_held_most_is_named_with_share_and_growth),
-		cmocka_unit_test(what_is_too_short_to_judge_says_so),
-		cmocka_unit_test(arenas_are_named_where_no_line_tells_more),
-		cmocka_unit_test(the_one_program_of_a_script_is_the_story),
-		cmocka_unit_test(a_descendant_that_is_gone_explains_a_failing_parent),
-		cmocka_unit_test(processes_that_did_not_coexist_are_never_summed),
-		cmocka_unit_test(children_that_a_pool_ended_are_a_note),
-		cmocka_unit_test(a_leak_is_named_when_a_signal_ended_the_program),
-		cmocka_unit_test(a_refusal_is_judged_by_what_was_held_then),
-		cmocka_unit_test(nobody_is_told_to_record_what_was_recorded),
-		cmocka_unit_test(a_refused_request_is_fatal_only_when_the_program_ended_with_it),
-		cmocka_unit_test(counters_are_read_from_the_files_of_either_version),
-		cmocka_unit_test(room_is_told_where_all_of_a_container_are_killed_together),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(verdict_case_begin, NULL)

@@ -1,20 +1,9 @@
 /*
  * test_verdict_memory.c - does the verdict say where memory was, before it names a line that holds little of it?
  */
-#include "hand_model.h"
-#include "found.h"
+#include "verdict_case.h"
 
 #include <signal.h>
-
-static struct hand_model hand;
-static struct verdict verdict;
-
-static int
-make(void **state)
-{
-	hand_model_make(&hand);
-	return 0;
-}
 
 static void
 kill_it(uint64_t limit_bytes, uint64_t charged_bytes)
@@ -25,6 +14,13 @@ kill_it(uint64_t limit_bytes, uint64_t charged_bytes)
 	hand.heartbeat.cgroup_bytes = charged_bytes;
 	hand_model_waited(&hand, SIGKILL);
 	hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 1, 1 };
+}
+
+static void
+decide_killed(uint64_t limit_bytes, uint64_t charged_bytes)
+{
+	kill_it(limit_bytes, charged_bytes);
+	hand_model_decide(&hand, &verdict);
 }
 
 static void
@@ -46,31 +42,24 @@ looked(uint64_t heap_bytes, uint64_t reserved_bytes, uint64_t own_bytes)
 	hand.heartbeat.resident_bytes = hand.resident.resident_bytes;
 }
 
-/* The verdict's words, in their order. */
+/* Words of the verdict, in any order. */
 static void
 assert_says(const char *const *words)
 {
-	const char *at = verdict.text;
-
 	for (; *words != NULL; words++) {
-		const char *found = strstr(at, *words);
-
-		if (found == NULL)
-			fail_msg("not there, or not there any more: \"%s\"\n%s\nNext: %s", *words, verdict.text, verdict.next);
-		at = found + strlen(*words);
+		if (strstr(verdict.text, *words) == NULL)
+			fail_msg("not there: \"%s\"\n%s\nNext: %s", *words, verdict.text, verdict.next);
 	}
 }
 
 #define SAYS(...) assert_says((const char *const[]){ __VA_ARGS__, NULL })
 
-static void
-a_block_that_was_never_touched_is_not_blamed(void **state)
+TEST(a_block_that_was_never_touched_is_not_blamed)
 {
 	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
-	hand_model_generations(hand_model_site(&hand, HEAP, 6, 316 * MIB), 12, 12, 3, 3);
+	leaking(HEAP, 6, 316 * MIB);
 	looked(330 * MIB, 0, 40 * MIB);
-	kill_it(400 * MIB, 400 * MIB);
-	hand_model_decide(&hand, &verdict);
+	decide_killed(400 * MIB, 400 * MIB);
 	assert_string_equal(
 		found_text(&verdict),
 		"ending; live 2.31 GiB; line 316 MiB of 316 MiB at train.py:6 epoch; accumulates 316 MiB of 316 MiB at "
@@ -81,19 +70,16 @@ a_block_that_was_never_touched_is_not_blamed(void **state)
 }
 
 /* OpenBLAS maps 64 MiB when NumPy is imported, and touches little: that is nobody's doing, and no part of what is in memory. */
-static void
-what_imports_asked_for_and_never_touched_is_not_told(void **state)
+TEST(what_imports_asked_for_and_never_touched_is_not_told)
 {
 	struct model_site *site = hand_model_site(&hand, MMAP, 1, 64 * MIB);
 
-	(void)state;
 	site->stack_flags = KMEM_STACK_IMPORT_CUT;
 	untouched(site, 63 * MIB);
 	untouched(hand_model_site(&hand, MMAP, 6, 32 * MIB), 32 * MIB); // another buffer: it explains less than half
-	hand_model_generations(hand_model_site(&hand, HEAP, 6, 28 * MIB), 12, 12, 3, 3);
+	leaking(HEAP, 6, 28 * MIB);
 	hand_model_site(&hand, HEAP, 1, 10 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
-	hand_model_exited(&hand, 0);
-	hand_model_decide(&hand, &verdict);
+	verdict_exited(0);
 	assert_found(&verdict, "line 28.0 MiB of 39.0 MiB at train.py:6 epoch; accumulates");
 	assert_not_found(&verdict, "imports"); // 11 MiB of them
 	assert_not_found(&verdict, "untouched");
@@ -101,72 +87,62 @@ what_imports_asked_for_and_never_touched_is_not_told(void **state)
 }
 
 /* Imports hold the most, and have held it all along: what was being filled when the kernel killed it is what to act on. */
-static void
-imports_are_not_blamed_for_a_block_that_was_being_filled(void **state)
+TEST(imports_are_not_blamed_for_a_block_that_was_being_filled)
 {
-	(void)state;
 	for (unsigned is_filled = 0; is_filled < 2; is_filled++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 6, 200 * MIB);
 		hand_model_site(&hand, HEAP, 1, 300 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
 		hand.process.filled_bytes = is_filled * 180 * MIB;
 		looked(300 * MIB, 0, 40 * MIB);
-		kill_it(500 * MIB, 340 * MIB);
-		hand_model_decide(&hand, &verdict);
+		decide_killed(500 * MIB, 340 * MIB);
 		assert_advised(&verdict, is_filled ? "hold-less" : "import-less");
 	}
 }
 
 /* A limit of addresses counts what was asked for. */
-static void
-a_request_that_was_refused_is_told_by_what_was_asked_for(void **state)
+TEST(a_request_that_was_refused_is_told_by_what_was_asked_for)
 {
 	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
 	hand_model_site(&hand, HEAP, 6, 316 * MIB);
 	hand_model_refuse(&hand, 64 * MIB);
 	hand.process.failed_count = 1;
-	hand_model_waited(&hand, 1 << 8);
-	hand_model_decide(&hand, &verdict);
+	verdict_waited(1 << 8);
 	assert_cause(&verdict, "request-refused");
 	assert_found(&verdict, "live 2.31 GiB; line 2.00 GiB of 2.31 GiB at train.py:2 epoch");
 }
 
-static void
-a_line_of_which_a_part_is_there_counts_with_that_part(void **state)
+TEST(a_line_of_which_a_part_is_there_counts_with_that_part)
 {
 	untouched(hand_model_site(&hand, HEAP, 2, GIB), 724 * MIB);
 	hand_model_site(&hand, HEAP, 6, 100 * MIB);
 	looked(410 * MIB, 0, 0);
-	kill_it(420 * MIB, 420 * MIB);
-	hand_model_decide(&hand, &verdict);
+	decide_killed(420 * MIB, 420 * MIB);
 	assert_found(&verdict, "live 1.10 GiB; line 300 MiB of 400 MiB at train.py:2 epoch");
 }
 
 static const struct {
 	uint64_t line_bytes, heap_bytes, reserved_bytes, own_bytes, charged_bytes;
 	const char *found; // NULL: the line explains it
-	const char *parts; // and how they are told, in part
+	const char *parts; // in part
 	const char *why;
 } explained_cases[] = {
 	{ 100 * MIB, 200 * MIB, 80 * MIB, 20 * MIB, 0, NULL, "", "a third is enough" },
 	{ 99 * MIB, 110 * MIB, 170 * MIB, 20 * MIB, 0, "; parts-in-memory 170 MiB of 300 MiB; live 99.0 MiB; line",
-	  "; 105 MiB was live at recorded lines; 20.0 MiB was the recorder's own; the rest was 4.8 MiB. No line explains it: none holds a third",
-	  "less is not" },
+	  "; 105 MiB live at recorded lines; 20.0 MiB the recorder's own; 4.8 MiB", "less is not" },
 	{ 10 * MIB, 200 * MIB, 0, 20 * MIB, 0, "; parts-in-memory 189 MiB of 220 MiB; live 10.0 MiB; line",
-	  "189 MiB was malloc's, beyond what is live; ", "nobody looked at malloc's pages" },
+	  "189 MiB malloc's, beyond what is live; ", "nobody looked at malloc's pages" },
 	{ 10 * MIB, 20 * MIB, 30 * MIB, 10 * MIB, 0, NULL, "", "a small program" },
 	{ 150 * MIB, 160 * MIB, 0, 0, 500 * MIB, "; parts-in-memory 340 MiB of 500 MiB; live 150 MiB; line",
-	  "340 MiB was other processes, and pages of files; 159 MiB was live at recorded lines; ",
-	  "others filled the container" },
+	  "340 MiB other processes, and pages of files; 159 MiB live at recorded lines; ", "others filled the container" },
 	{ 170 * MIB, 180 * MIB, 0, 0, 500 * MIB, NULL, "", "but a third of it is told at once" },
 };
 
-static void
-no_line_is_named_before_it_was_said_where_the_rest_is(void **state)
+TEST(no_line_is_named_before_it_was_said_where_the_rest_is)
 {
-	for (size_t i = 0; i < ARRAY_LEN(explained_cases); i++) {
-		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, explained_cases[i].line_bytes), 12, 12, 3, 3);
+	EACH_CASE(i, explained_cases)
+	{
+		leaking(HEAP, 41, explained_cases[i].line_bytes);
 		looked(explained_cases[i].heap_bytes, explained_cases[i].reserved_bytes, explained_cases[i].own_bytes);
 		if (explained_cases[i].charged_bytes != 0)
 			kill_it(explained_cases[i].charged_bytes, explained_cases[i].charged_bytes);
@@ -177,8 +153,7 @@ no_line_is_named_before_it_was_said_where_the_rest_is(void **state)
 			assert_found(&verdict, explained_cases[i].found);
 		else
 			assert_not_found(&verdict, "parts-in-memory");
-		if (strstr(verdict.text, explained_cases[i].parts) == NULL)
-			fail_msg("%s: %s", explained_cases[i].why, verdict.text);
+		assert_parts(&verdict, explained_cases[i].parts);
 	}
 }
 
@@ -189,57 +164,52 @@ static const struct {
 	const char *why;
 } container_cases[] = {
 	{ { .anonymous_bytes = 60 * MIB, .memory_files_bytes = 230 * MIB },
-	  "230 MiB was files that lie in memory (/dev/shm, other tmpfs folders); 60.0 MiB was the recorder's",
+	  "230 MiB files that lie in memory (/dev/shm, other tmpfs folders); 60.0 MiB the recorder's",
 	  "remove-files-in-memory",
 	  "nobody's pages, as long as the files are there" },
 	{ { .anonymous_bytes = 280 * MIB, .memory_files_bytes = 1 * MIB },
-	  "229 MiB was other processes, and the kernel's for all",
+	  "229 MiB other processes, and the kernel's for all",
 	  "see-container",
 	  "other processes" },
 	{ { .anonymous_bytes = 60 * MIB, .memory_files_bytes = 164 * MIB },
-	  "164 MiB was files that lie in memory (/dev/shm, other tmpfs folders); 66.0 MiB was other processes, and pages of files",
+	  "164 MiB files that lie in memory (/dev/shm, other tmpfs folders); 66.0 MiB other processes, and pages of files",
 	  "remove-files-in-memory",
 	  "a quarter came after the look" },
 	{ { .anonymous_bytes = 61 * MIB, .memory_files_bytes = 10 * MIB },
-	  "220 MiB was other processes, and pages of files",
+	  "220 MiB other processes, and pages of files",
 	  "see-container-and-files",
 	  "and so did nearly all" },
 	{ { .anonymous_bytes = 61 * MIB, .memory_files_bytes = 165 * MIB },
-	  "65.0 MiB was other processes, and the kernel's for all",
+	  "65.0 MiB other processes, and the kernel's for all",
 	  "remove-files-in-memory",
 	  "less may be the kernel's" },
 	{ { .anonymous_bytes = 60 * MIB, .cached_bytes = 400 * MIB },
-	  "230 MiB was contents of files on disk",
+	  "230 MiB contents of files on disk",
 	  "release-blocks",
 	  "the kernel drops these" },
 	{ { .anonymous_bytes = 0, .memory_files_bytes = 230 * MIB },
-	  "230 MiB was other processes, and pages of files",
+	  "230 MiB other processes, and pages of files",
 	  "release-blocks",
 	  "nobody looked" },
 };
 
-static void
-what_filled_the_container_beside_the_program_is_told(void **state)
+TEST(what_filled_the_container_beside_the_program_is_told)
 {
-	for (size_t i = 0; i < ARRAY_LEN(container_cases); i++) {
-		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 8 * MIB), 12, 12, 3, 3);
+	EACH_CASE(i, container_cases)
+	{
+		leaking(HEAP, 41, 8 * MIB);
 		looked(10 * MIB, 0, 60 * MIB);
 		hand.process.container = container_cases[i].container;
-		kill_it(300 * MIB, 300 * MIB);
-		hand_model_decide(&hand, &verdict);
-		if (strstr(verdict.text, container_cases[i].parts) == NULL)
-			fail_msg("%s: %s", container_cases[i].why, verdict.text);
+		decide_killed(300 * MIB, 300 * MIB);
+		assert_parts(&verdict, container_cases[i].parts);
 		assert_advised(&verdict, container_cases[i].advice);
 	}
 }
 
 /* What this process grew by since is no other's. */
-static void
-what_the_program_took_after_the_look_is_its_own(void **state)
+TEST(what_the_program_took_after_the_look_is_its_own)
 {
-	(void)state;
-	hand_model_generations(hand_model_site(&hand, HEAP, 41, 8 * MIB), 12, 12, 3, 3);
+	leaking(HEAP, 41, 8 * MIB);
 	looked(10 * MIB, 0, 60 * MIB);
 	hand.process.container = (struct kmem_container){ .anonymous_bytes = 200 * MIB };
 	hand.resident.monotonic_ns = hand.identity.start_monotonic_ns;
@@ -247,29 +217,24 @@ what_the_program_took_after_the_look_is_its_own(void **state)
 	kill_it(300 * MIB, 300 * MIB);
 	hand.heartbeat.resident_bytes = 170 * MIB;
 	hand_model_decide(&hand, &verdict);
-	SAYS("130 MiB was other processes, and the kernel's for all", "100 MiB was newer than the last sample");
+	assert_parts(&verdict, "130 MiB other processes, and the kernel's for all; 100 MiB newer than the last sample");
 }
 
 /* A thread's own area is allocated with its stack: where it was started is known. */
-static void
-stacks_of_threads_have_a_line(void **state)
+TEST(stacks_of_threads_have_a_line)
 {
-	(void)state;
-	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 6, 8 * MIB)->live_count = 9000;
 	hand_model_site(&hand, HEAP, 41, MIB)->live_count = 1145;
 	hand.frames[1][0].function = "_dl_allocate_tls";
 	looked(10 * MIB, 0, 0);
 	hand.resident.part_bytes[KMEM_RESIDENT_STACKS] = 100 * MIB;
-	kill_it(120 * MIB, 120 * MIB);
-	hand_model_decide(&hand, &verdict);
+	decide_killed(120 * MIB, 120 * MIB);
 	SAYS("1,145 of the threads whose stacks were there were started at train.py:41 epoch.");
 	assert_advised(&verdict, "end-threads");
 }
 
 /* Line 9 has a large part in each of two kinds of memory, line 5 more in one: 9 is the first line, as in the rows. */
-static void
-kinds_of_memory_of_one_line_are_one(void **state)
+TEST(kinds_of_memory_of_one_line_are_one)
 {
 	static const char *const words[] = { "90.0 MiB of it (26 %) was allocated at train.py:9 epoch",
 		                                 "In all kinds of memory that line held 140 MiB",
@@ -278,7 +243,6 @@ kinds_of_memory_of_one_line_are_one(void **state)
 	const uint32_t lines[] = { 5, 9, 9 };
 	const uint64_t bytes[] = { 100 * MIB, 90 * MIB, 50 * MIB };
 
-	(void)state;
 	kill_it(410 * MIB, 405 * MIB);
 	for (unsigned i = 0; i < 3; i++) {
 		hand_model_generations(hand_model_site(&hand, domains[i], lines[i], bytes[i]), 12, 12, 3, 3);
@@ -291,65 +255,34 @@ kinds_of_memory_of_one_line_are_one(void **state)
 	looked(290 * MIB + 110 * MIB, 0, 0);
 	hand_model_decide(&hand, &verdict);
 	assert_says(words);
-	assert_null(strstr(verdict.text, "No line holds a third"));
 }
 
 /* A third of it is much, but not the most. */
-static void
-a_line_is_not_named_alone_where_files_in_memory_held_more(void **state)
+TEST(a_line_is_not_named_alone_where_files_in_memory_held_more)
 {
-	hand_model_generations(hand_model_site(&hand, HEAP, 41, 110 * MIB), 12, 12, 3, 3);
+	leaking(HEAP, 41, 110 * MIB);
 	looked(110 * MIB, 0, 10 * MIB);
 	hand.process.container = (struct kmem_container){ .anonymous_bytes = 120 * MIB, .memory_files_bytes = 180 * MIB };
-	kill_it(300 * MIB, 300 * MIB);
-	hand_model_decide(&hand, &verdict);
-	SAYS(" 180 MiB was files that lie in memory", "110 MiB was live at recorded lines", "110 MiB was live");
-	assert_null(strstr(verdict.text, "No line explains it"));
+	decide_killed(300 * MIB, 300 * MIB);
+	assert_parts(&verdict,
+	             "180 MiB files that lie in memory (/dev/shm, other tmpfs folders); 110 MiB live at recorded lines");
 	assert_advised(&verdict, "remove-files-in-memory");
 }
 
-/* Many lines of one cause, a program that is well, much that imports left, and two lines that are named. */
-static void
-what_is_explained_needs_no_such_word(void **state)
-{
-	for (unsigned i = 0; i < 5; i++) {
-		hand_model_make(&hand);
-		for (unsigned line = 1; line <= 4; line++) {
-			struct model_site *site = hand_model_site(&hand, HEAP, 10 * line, (i == 4 ? 50 : 45) * MIB);
-
-			if (i == 1)
-				hand_model_generations(site, 60, 60, 15, 15);
-			if (i == 3 && line > 1)
-				site->stack_flags = KMEM_STACK_IMPORT_CUT;
-		}
-		looked(205 * MIB, 0, 10 * MIB);
-		if (i == 2)
-			hand_model_exited(&hand, 0);
-		else
-			kill_it(300 * MIB, 300 * MIB);
-		hand_model_decide(&hand, &verdict);
-		assert_int_equal(strstr(verdict.text, "No line explains it") != NULL, i == 0);
-	}
-}
-
-static void
-a_look_of_another_time_says_its_age(void **state)
+TEST(what_came_after_the_look_is_a_part)
 {
 	hand_model_site(&hand, HEAP, 41, 50 * MIB);
 	looked(62 * MIB, 0, 0);
 	hand.resident.monotonic_ns = hand.identity.start_monotonic_ns;
 	hand.heartbeat.monotonic_ns = hand.identity.start_monotonic_ns + UINT64_C(30000000000);
 	hand.heartbeat.resident_bytes = 289 * MIB;
-	hand_model_waited(&hand, SIGKILL);
-	hand_model_decide(&hand, &verdict);
+	verdict_waited(SIGKILL);
 	assert_found(&verdict, "parts-in-memory 227 MiB of 289 MiB; live 50.0 MiB; line");
-	SAYS("227 MiB was newer than the last sample",
-	     "60.0 s before the end, when 62.0 MiB was in memory. No line explains it");
+	assert_parts(&verdict, "227 MiB newer than the last sample");
 }
 
 /* Code and data of a program are in each of its processes, and in memory once: that is no growth after the look. */
-static void
-what_processes_share_is_no_other_time(void **state)
+TEST(what_processes_share_is_no_other_time)
 {
 	struct model_process processes[2];
 
@@ -368,12 +301,10 @@ what_processes_share_is_no_other_time(void **state)
 	hand.model.process_count = 2;
 	hand_model_decide(&hand, &verdict);
 	assert_found(&verdict, "parts-in-memory 124 MiB of 224 MiB; live 100 MiB; ");
-	assert_null(strstr(verdict.text, "That sample was"));
 }
 
 /* A file that is mapped and read fills memory, and no block of it is live. */
-static void
-the_line_that_maps_most_files_is_named(void **state)
+TEST(the_line_that_maps_most_files_is_named)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		hand_model_make(&hand);
@@ -396,14 +327,12 @@ the_line_that_maps_most_files_is_named(void **state)
 		if (i == 1)
 			assert_found(&verdict, "mapped-files 150 MiB of 164 MiB at train.py:10 epoch");
 		else
-			SAYS("150 MiB was pages of files and shared memory");
-		assert_int_equal(strstr(verdict.text, "No line explains it") != NULL, i == 2);
+			assert_parts(&verdict, "150 MiB pages of files and shared memory");
 	}
 }
 
 /* Its lines are the parent's, which no longer holds it. */
-static void
-the_line_of_what_was_there_before_the_fork_is_named(void **state)
+TEST(the_line_of_what_was_there_before_the_fork_is_named)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		struct model_process processes[2];
@@ -431,37 +360,31 @@ the_line_of_what_was_there_before_the_fork_is_named(void **state)
 		hand.model.processes = processes;
 		hand.model.process_count = 2;
 		hand_model_decide(&hand, &verdict);
-		SAYS("90.0 MiB was memory from before the fork");
+		assert_parts(&verdict, "90.0 MiB memory from before the fork");
 		assert_int_equal(
 			strstr(verdict.text, " Most of what was there before the fork was allocated at train.py:4 epoch.") != NULL,
 			i == 0);
-		assert_int_equal(strstr(verdict.text, "No line explains it") != NULL, i != 0);
 	}
 }
 
 /* Blocks that were released between the look and the end. */
-static void
-what_lines_held_at_the_look_is_not_denied(void **state)
+TEST(what_lines_held_at_the_look_is_not_denied)
 {
 	hand_model_site(&hand, HEAP, 41, 6 * MIB);
 	looked(240 * MIB, 0, 60 * MIB);
 	hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 1000, .bytes = 240 * MIB };
-	hand_model_waited(&hand, SIGKILL);
-	hand_model_decide(&hand, &verdict);
+	verdict_waited(SIGKILL);
 	assert_found(&verdict, "parts-in-memory 240 MiB of 300 MiB; live 6.0 MiB; line");
-	SAYS(" Most of what lines held then was released afterwards.");
-	assert_null(strstr(verdict.text, "No line holds"));
+	SAYS(" Most of what lines held at the last sample was released afterwards.");
 }
 
 /* A sentence without what is in memory has the figures of the tables. */
-static void
-a_little_that_was_not_touched_changes_no_figure(void **state)
+TEST(a_little_that_was_not_touched_changes_no_figure)
 {
 	untouched(hand_model_site(&hand, HEAP, 2, 8 * MIB), 7 * MIB);
 	hand_model_site(&hand, HEAP, 6, 205 * MIB);
 	looked(206 * MIB, 0, 0);
-	kill_it(260 * MIB, 260 * MIB);
-	hand_model_decide(&hand, &verdict);
+	decide_killed(260 * MIB, 260 * MIB);
 	assert_string_equal(found_text(&verdict), "ending; live 213 MiB; line 205 MiB of 213 MiB at train.py:6 epoch");
 	SAYS(" 213 MiB was live. ");
 }
@@ -483,13 +406,11 @@ fragment(uint64_t empty_bytes)
 		                                                   .sparse_live_bytes = 5 * MIB };
 }
 
-static void
-freed_memory_that_cannot_be_given_back_is_a_cause(void **state)
+TEST(freed_memory_that_cannot_be_given_back_is_a_cause)
 {
 	fragment(105 * MIB);
 	hand.process.python_version = 0;
-	kill_it(310 * MIB, 310 * MIB);
-	hand_model_decide(&hand, &verdict);
+	decide_killed(310 * MIB, 310 * MIB);
 	assert_string_equal(
 		found_text(&verdict),
 		"ending; freed-not-returned 250 MiB of 300 MiB at train.py:7 epoch, likely; parts-in-memory 250 MiB of 310 MiB; "
@@ -502,14 +423,12 @@ freed_memory_that_cannot_be_given_back_is_a_cause(void **state)
 }
 
 /* A pool: what its first process held grew until the peak, then was released, and its pages were seen before that. */
-static void
-what_grew_until_the_peak_beside_children_is_no_freed_memory(void **state)
+TEST(what_grew_until_the_peak_beside_children_is_no_freed_memory)
 {
 	struct model_point points[17] = { 0 };
 	struct model_point_site held[16];
 	struct model_process processes[2];
 
-	(void)state;
 	fragment(105 * MIB);
 	hand_model_site(&hand, HEAP, 41, 0)->peak_bytes = 250 * MIB;
 	for (unsigned i = 0; i < 16; i++) {
@@ -531,12 +450,10 @@ what_grew_until_the_peak_beside_children_is_no_freed_memory(void **state)
 }
 
 /* What destructors gave back elsewhere is not in malloc's pages. */
-static void
-what_ending_released_of_a_device_or_a_mapping_did_not_free_malloc_s_pages(void **state)
+TEST(what_ending_released_of_a_device_or_a_mapping_did_not_free_malloc_s_pages)
 {
-	(void)state;
 	for (unsigned domain = HEAP; domain <= CUDA0; domain++) {
-		(void)make(state);
+		hand_model_make(&hand);
 		fragment(105 * MIB);
 		hand_model_exited(&hand, 0);
 		hand_model_site(&hand, domain, 11, 0)->released_bytes = 300 * MIB;
@@ -548,8 +465,7 @@ what_ending_released_of_a_device_or_a_mapping_did_not_free_malloc_s_pages(void *
 	}
 }
 
-static void
-freed_memory_is_told_of_who_ended_well_too(void **state)
+TEST(freed_memory_is_told_of_who_ended_well_too)
 {
 	fragment(105 * MIB);
 	hand_model_exited(&hand, 0);
@@ -561,7 +477,7 @@ freed_memory_is_told_of_who_ended_well_too(void **state)
 		"likely");
 	assert_advised(&verdict, "return-freed-memory");
 	assert_non_null(strstr(verdict.next, "call ctypes.CDLL(None).malloc_trim(0) after much was freed; and allocate"));
-	assert_non_null(strstr(verdict.next, "; with 24 threads also set MALLOC_ARENA_MAX=2"));
+	SAYS("With 24 threads MALLOC_ARENA_MAX=2");
 }
 
 /* Of a minute, all was live until so long before the end, and so much was allocated since then. */
@@ -576,14 +492,12 @@ static const struct {
 	{ 0, 0, UINT64_C(20000000000), true, "only a heartbeat saw that it waited" },
 };
 
-static void
-what_was_freed_in_the_last_moment_is_no_fragmentation(void **state)
+TEST(what_was_freed_in_the_last_moment_is_no_fragmentation)
 {
-	for (size_t i = 0; i < ARRAY_LEN(last_cases); i++) {
+	EACH_CASE(i, last_cases)
+	{
 		uint64_t end_ns;
 		uint64_t low_ns;
-
-		hand_model_make(&hand);
 		fragment(105 * MIB);
 		end_ns = hand.resident.monotonic_ns;
 		low_ns = end_ns - last_cases[i].before_ns;
@@ -605,16 +519,14 @@ what_was_freed_in_the_last_moment_is_no_fragmentation(void **state)
 		hand.process.heartbeat_count = last_cases[i].beat_before_ns != 0 ? 2 : 0;
 		hand.process.points = points;
 		hand.process.point_count = ARRAY_LEN(points);
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
+		verdict_exited(0);
 		if ((strstr(found_text(&verdict), "freed-not-returned") != NULL) != last_cases[i].is_told)
 			fail_msg("%s: %s", last_cases[i].why, verdict.text);
 		assert_advised(&verdict, last_cases[i].is_told ? "return-freed-memory" : "nothing");
 	}
 }
 
-static void
-of_a_program_that_runs_what_to_do_is_about_what_it_keeps(void **state)
+TEST(of_a_program_that_runs_what_to_do_is_about_what_it_keeps)
 {
 	fragment(105 * MIB);
 	hand.process.state = KMEM_STATE_RUNNING;
@@ -640,13 +552,11 @@ static const struct {
 	{ 40 * MIB, 30 * MIB, 300 * MIB, false, "of so many blocks, malloc's words are more than all memory", UINT64_MAX },
 };
 
-static void
-without_a_sample_freed_memory_is_told_at_least(void **state)
+TEST(without_a_sample_freed_memory_is_told_at_least)
 {
-	for (size_t i = 0; i < ARRAY_LEN(unsampled_cases); i++) {
+	EACH_CASE(i, unsampled_cases)
+	{
 		struct kmem_heartbeat beats[2] = { hand.heartbeat, hand.heartbeat };
-
-		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 9, 30 * MIB);
 		looked(300 * MIB, 0, 0);
 		if (unsampled_cases[i].blocks != 0)
@@ -660,8 +570,7 @@ without_a_sample_freed_memory_is_told_at_least(void **state)
 		beats[1].resident_bytes = unsampled_cases[i].resident_later;
 		hand.process.heartbeats = beats;
 		hand.process.heartbeat_count = 2;
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
+		verdict_exited(0);
 		if ((strstr(found_text(&verdict), "freed-not-returned 257 MiB of 300 MiB, likely") != NULL) !=
 		        unsampled_cases[i].is_told ||
 		    (strstr(verdict.text, "65.0 s before the end") != NULL) != unsampled_cases[i].is_told ||
@@ -671,24 +580,22 @@ without_a_sample_freed_memory_is_told_at_least(void **state)
 	}
 }
 
-static void
-what_came_after_the_look_is_freed_memory_where_it_can_be_nothing_else(void **state)
+TEST(what_came_after_the_look_is_freed_memory_where_it_can_be_nothing_else)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 9, 120 * MIB), 12, 12, 3, 3);
+		leaking(HEAP, 9, 120 * MIB);
 		looked(150 * MIB, i == 0 ? 0 : 40 * MIB, 20 * MIB); // a library's own memory may have grown as well
 		hand.resident.monotonic_ns = 10;
 		hand.heartbeat.monotonic_ns = 20;
 		hand.heartbeat.resident_bytes = 390 * MIB;
 		hand.heartbeat.live_bytes = 120 * MIB;
-		kill_it(400 * MIB, 395 * MIB);
-		hand_model_decide(&hand, &verdict);
+		decide_killed(400 * MIB, 395 * MIB);
 		if (i == 0)
 			assert_found(&verdict, "freed-not-returned 222 MiB of 350 MiB, likely");
 		else
 			assert_not_found(&verdict, "freed-not-returned");
-		assert_int_equal(strstr(verdict.text, "at the last sample malloc") != NULL, i == 0);
+		assert_int_equal(strstr(verdict.text, "at the last sample only about") != NULL, i == 0);
 	}
 }
 
@@ -702,13 +609,11 @@ static const struct {
 	{ 40 * MIB, false, "it was given back" },
 };
 
-static void
-what_was_freed_after_the_look_and_not_given_back_is_told(void **state)
+TEST(what_was_freed_after_the_look_and_not_given_back_is_told)
 {
-	for (size_t i = 0; i < ARRAY_LEN(fallen_cases); i++) {
+	EACH_CASE(i, fallen_cases)
+	{
 		struct kmem_heartbeat beats[2];
-
-		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 9, 20 * MIB);
 		looked(300 * MIB, 0, 0);
 		hand.resident.monotonic_ns = 10;
@@ -723,8 +628,7 @@ what_was_freed_after_the_look_and_not_given_back_is_told(void **state)
 		beats[1].resident_bytes = fallen_cases[i].resident_later;
 		hand.process.heartbeats = beats;
 		hand.process.heartbeat_count = 2;
-		hand_model_waited(&hand, SIGKILL);
-		hand_model_decide(&hand, &verdict);
+		verdict_waited(SIGKILL);
 		if ((strstr(found_text(&verdict), "freed-not-returned 289 MiB of 310 MiB, likely") != NULL) !=
 		        fallen_cases[i].is_told ||
 		    (verdict.memory.freed.freed_bytes > 250 * MIB) != fallen_cases[i].is_told)
@@ -745,13 +649,11 @@ static const struct {
 	{ 310 * MIB, 100 * MIB, true },
 };
 
-static void
-what_was_live_at_the_look_is_not_free_whatever_the_map_says(void **state)
+TEST(what_was_live_at_the_look_is_not_free_whatever_the_map_says)
 {
-	for (size_t i = 0; i < ARRAY_LEN(moving_cases); i++) {
+	EACH_CASE(i, moving_cases)
+	{
 		struct kmem_heartbeat beats[2];
-
-		hand_model_make(&hand);
 		untouched(hand_model_site(&hand, HEAP, 9, 295 * MIB), 5 * MIB);
 		hand_model_site(&hand, MMAP, 8, 15 * MIB);
 		looked(300 * MIB, 0, 0);
@@ -767,17 +669,14 @@ what_was_live_at_the_look_is_not_free_whatever_the_map_says(void **state)
 		beats[1].resident_bytes = 310 * MIB;
 		hand.process.heartbeats = beats;
 		hand.process.heartbeat_count = 2;
-		hand_model_waited(&hand, SIGKILL);
-		hand_model_decide(&hand, &verdict);
-		if ((strstr(found_text(&verdict), "freed-not-returned") != NULL) != moving_cases[i].is_told ||
-		    (strstr(verdict.text, "fragmentation") != NULL) != moving_cases[i].is_told)
+		verdict_waited(SIGKILL);
+		if ((strstr(found_text(&verdict), "freed-not-returned") != NULL) != moving_cases[i].is_told)
 			fail_msg("case %zu: %s", i, verdict.text);
 	}
 }
 
 /* Each process has figures of its own. */
-static void
-of_several_processes_the_one_that_keeps_most_is_told(void **state)
+TEST(of_several_processes_the_one_that_keeps_most_is_told)
 {
 	struct model_process processes[2];
 
@@ -797,26 +696,23 @@ of_several_processes_the_one_that_keeps_most_is_told(void **state)
 	hand_model_decide(&hand, &verdict);
 	assert_ptr_equal(verdict.memory.freed.process, &processes[1]);
 	assert_found(&verdict, "freed-not-returned 250 MiB of 300 MiB at train.py:7 epoch, likely");
-	SAYS(" malloc of worker (pid ");
+	SAYS(" that malloc of worker (pid ");
 	assert_true(verdict_freed_of(&hand.model, &processes[0]).freed_bytes == 80 * MIB);
 }
 
-static void
-a_little_that_is_free_is_not_told(void **state)
+TEST(a_little_that_is_free_is_not_told)
 {
 	hand_model_site(&hand, HEAP, 9, 250 * MIB);
 	looked(300 * MIB, 0, 0);
 	hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 1000,
 		                                                   .bytes = 300 * MIB,
 		                                                   .empty_bytes = 40 * MIB };
-	hand_model_waited(&hand, SIGKILL);
-	hand_model_decide(&hand, &verdict);
+	verdict_waited(SIGKILL);
 	assert_not_found(&verdict, "freed-not-returned");
 	assert_true(verdict.memory.freed.freed_bytes == 0);
 }
 
-static void
-a_librarys_own_allocator_is_said_to_have_grown(void **state)
+TEST(a_librarys_own_allocator_is_said_to_have_grown)
 {
 	struct model_site *site;
 
@@ -825,13 +721,11 @@ a_librarys_own_allocator_is_said_to_have_grown(void **state)
 	site->library = "pyarrow";
 	hand.frames[0][0].module = "libarrow.so.2100";
 	looked(20 * MIB, 850 * MIB, 0);
-	kill_it(900 * MIB, 900 * MIB);
-	hand_model_decide(&hand, &verdict);
+	decide_killed(900 * MIB, 900 * MIB);
 	assert_string_equal(found_text(&verdict), "ending; live 812 MiB; line 812 MiB of 812 MiB at train.py:18 epoch");
 	SAYS("was in the allocator of pyarrow, which grew (estimated) at");
 	assert_advised(&verdict, "hold-less, system-allocators");
-	assert_non_null(
-		strstr(verdict.next, "--system-allocators -- python train.py 'it'\\''s'` (ARROW_DEFAULT_MEMORY_POOL=system)"));
+	assert_non_null(strstr(verdict.next, "--system-allocators -- python train.py 'it'\\''s'`"));
 
 	hand.launcher.flags = KMEM_LAUNCHER_SYSTEM_ALLOCATORS; // it was recorded so
 	hand_model_decide(&hand, &verdict);
@@ -839,8 +733,7 @@ a_librarys_own_allocator_is_said_to_have_grown(void **state)
 }
 
 /* Its objects have lines that only it knows. Where a line of Python called it, that is told first. */
-static void
-a_heap_of_another_language_is_said_to_have_grown(void **state)
+TEST(a_heap_of_another_language_is_said_to_have_grown)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		struct model_frame maker = { .kind = MODEL_FRAME_NATIVE,
@@ -859,8 +752,7 @@ a_heap_of_another_language_is_said_to_have_grown(void **state)
 		if (i == 0)
 			site->where = &maker;
 		looked(420 * MIB, 0, 0);
-		kill_it(430 * MIB, 430 * MIB);
-		hand_model_decide(&hand, &verdict);
+		decide_killed(430 * MIB, 430 * MIB);
 		assert_found(&verdict, i == 0 ? "line 400 MiB of 400 MiB at libjvm.so os::pd_commit_memory"
 		                              : "line 400 MiB of 400 MiB at train.py:18 epoch");
 		SAYS("was in the heap of the JVM, which grew at");
@@ -870,8 +762,7 @@ a_heap_of_another_language_is_said_to_have_grown(void **state)
 }
 
 /* Its lines are not known: another malloc came first. Where LD_PRELOAD can mend that, it is the first advice. */
-static void
-a_heap_that_is_hidden_is_told(void **state)
+TEST(a_heap_that_is_hidden_is_told)
 {
 	static const char *const notes[] = {
 		KMEM_NOTE_HIDDEN_HEAP ", only the mappings that it makes: malloc is /lib/libtc.so's, which comes before "
@@ -882,8 +773,7 @@ a_heap_that_is_hidden_is_told(void **state)
 
 	hand.process.notes = notes;
 	hand.process.note_count = 1;
-	hand_model_waited(&hand, 0);
-	hand_model_decide(&hand, &verdict);
+	verdict_waited(0);
 	assert_found(&verdict, "hidden-heap");
 	assert_advised(&verdict, "preload-first");
 	assert_null(strstr(verdict.next, "no action is needed"));
@@ -894,8 +784,7 @@ a_heap_that_is_hidden_is_told(void **state)
 }
 
 /* What was not in memory at the last look is known, what was at the peak is not: never more than was there at all. */
-static void
-what_was_touched_at_the_peak_is_no_more_than_was_in_memory(void **state)
+TEST(what_was_touched_at_the_peak_is_no_more_than_was_in_memory)
 {
 	struct model_site *site = hand_model_site(&hand, HEAP, 11, 100 * MIB);
 
@@ -905,25 +794,21 @@ what_was_touched_at_the_peak_is_no_more_than_was_in_memory(void **state)
 	hand.process.resident = NULL;
 	hand.launcher.max_resident_bytes = 120 * MIB;
 	hand_model_decide(&hand, &verdict);
-	SAYS(
-		" It had at most 120 MiB in memory. It held at most 160 MiB in its heap, 100 MiB of it touched. 100 MiB of that");
+	SAYS(" It held at most 160 MiB in its heap, 100 MiB of it touched.");
 	assert_advised(&verdict, "hold-less-at-peak");
 	hand.launcher.max_resident_bytes = 62 * MIB;
 	hand_model_decide(&hand, &verdict);
-	SAYS(" It had at most 62.0 MiB in memory. It held at most 160 MiB in its heap, at least 60.0 MiB of it untouched. "
-	     "100 MiB of the rest (100 %) was allocated at train.py:11 epoch.");
+	SAYS(" It had at most 62.0 MiB in memory. It held at most 160 MiB in its heap.");
 	assert_advised(&verdict, "nothing"); // nobody knows how much of the line's was in memory
 }
 
 /* A little that was not touched is told of nothing: neither of the whole nor of a part. What is told after another figure names its own. */
-static void
-parts_of_a_peak_are_of_the_whole_that_is_told(void **state)
+TEST(parts_of_a_peak_are_of_the_whole_that_is_told)
 {
 	const unsigned domains[] = { HEAP, HEAP, MMAP };
 	const uint32_t lines[] = { 20, 1, 20 };
 	const uint64_t bytes[] = { 91, 113, 20 };
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_LEN(bytes); i++)
 		(void)hand_model_site(&hand, domains[i], lines[i], bytes[i] * MIB);
 	hand.sites[2].where = hand.stacks[2][2] = hand.sites[0].where;
@@ -935,14 +820,12 @@ parts_of_a_peak_are_of_the_whole_that_is_told(void **state)
 	hand.launcher.max_resident_bytes = 749 * MIB;
 	hand_model_decide(&hand, &verdict);
 	SAYS(
-		" It had at most 749 MiB in memory, up to 204 MiB of it in its heap. 91.0 MiB of that (45 %) was allocated at "
-		"train.py:20 epoch. In all kinds of memory that line held 111 MiB. 113 MiB of the 204 MiB (55 %) was left by imports.",
-		" 90.0 MiB of train.py:20 epoch was held until the end, and released by exit handlers or destructors.");
+		" up to 204 MiB of it in its heap. At the peak 91.0 MiB (45 %) was allocated at train.py:20 epoch. In all kinds of "
+		"memory that line held 111 MiB. 113 MiB of the 204 MiB (55 %) was left by imports.");
 }
 
 /* Where much of it was never touched, and where the peak is the sum of what was live at a heartbeat. */
-static void
-the_peak_has_the_same_bytes_in_text_and_finding(void **state)
+TEST(the_peak_has_the_same_bytes_in_text_and_finding)
 {
 	static const char *const says[] = { " It held at most 64.0 MiB in mappings, 24.0 MiB of it touched.",
 		                                " had the highest peak: 300 MiB in all, 64.0 MiB of it in mmap." };
@@ -975,8 +858,7 @@ the_peak_has_the_same_bytes_in_text_and_finding(void **state)
 }
 
 /* What to do about the heap stays the first advice, and its name the first name, where a heap's owner knows more of its objects. */
-static void
-names_of_advice_are_those_of_what_is_said(void **state)
+TEST(names_of_advice_are_those_of_what_is_said)
 {
 	static const char *const notes[] = { KMEM_NOTE_HIDDEN_HEAP ", put libkmemshim.so first in LD_PRELOAD" };
 	struct model_frame maker = { .kind = MODEL_FRAME_NATIVE,
@@ -993,55 +875,10 @@ names_of_advice_are_those_of_what_is_said(void **state)
 	hand.process.notes = notes;
 	hand.process.note_count = 1;
 	looked(420 * MIB, 0, 0);
-	kill_it(430 * MIB, 430 * MIB);
-	hand_model_decide(&hand, &verdict);
+	decide_killed(430 * MIB, 430 * MIB);
 	assert_ptr_equal(strstr(verdict.next, "put libkmemshim.so first in LD_PRELOAD"), verdict.next);
 	assert_non_null(strstr(verdict.next, "; or let its own tools name the objects"));
 	assert_advised(&verdict, "preload-first, ask-runtime");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_block_that_was_never_touched_is_not_blamed, make),
-		cmocka_unit_test_setup(what_imports_asked_for_and_never_touched_is_not_told, make),
-		cmocka_unit_test_setup(imports_are_not_blamed_for_a_block_that_was_being_filled, make),
-		cmocka_unit_test_setup(a_request_that_was_refused_is_told_by_what_was_asked_for, make),
-		cmocka_unit_test_setup(a_line_of_which_a_part_is_there_counts_with_that_part, make),
-		cmocka_unit_test_setup(no_line_is_named_before_it_was_said_where_the_rest_is, make),
-		cmocka_unit_test_setup(what_filled_the_container_beside_the_program_is_told, make),
-		cmocka_unit_test_setup(what_the_program_took_after_the_look_is_its_own, make),
-		cmocka_unit_test_setup(stacks_of_threads_have_a_line, make),
-		cmocka_unit_test_setup(kinds_of_memory_of_one_line_are_one, make),
-		cmocka_unit_test_setup(a_line_is_not_named_alone_where_files_in_memory_held_more, make),
-		cmocka_unit_test_setup(what_is_explained_needs_no_such_word, make),
-		cmocka_unit_test_setup(a_look_of_another_time_says_its_age, make),
-		cmocka_unit_test_setup(the_line_that_maps_most_files_is_named, make),
-		cmocka_unit_test_setup(the_line_of_what_was_there_before_the_fork_is_named, make),
-		cmocka_unit_test_setup(what_lines_held_at_the_look_is_not_denied, make),
-		cmocka_unit_test_setup(what_processes_share_is_no_other_time, make),
-		cmocka_unit_test_setup(a_little_that_was_not_touched_changes_no_figure, make),
-		cmocka_unit_test_setup(freed_memory_that_cannot_be_given_back_is_a_cause, make),
-		cmocka_unit_test_setup(what_grew_until_the_peak_beside_children_is_no_freed_memory, make),
-		cmocka_unit_test_setup(what_ending_released_of_a_device_or_a_mapping_did_not_free_malloc_s_pages, make),
-		cmocka_unit_test_setup(freed_memory_is_told_of_who_ended_well_too, make),
-		cmocka_unit_test_setup(what_was_freed_in_the_last_moment_is_no_fragmentation, make),
-		cmocka_unit_test_setup(of_a_program_that_runs_what_to_do_is_about_what_it_keeps, make),
-		cmocka_unit_test_setup(without_a_sample_freed_memory_is_told_at_least, make),
-		cmocka_unit_test_setup(what_came_after_the_look_is_freed_memory_where_it_can_be_nothing_else, make),
-		cmocka_unit_test_setup(what_was_freed_after_the_look_and_not_given_back_is_told, make),
-		cmocka_unit_test_setup(what_was_live_at_the_look_is_not_free_whatever_the_map_says, make),
-		cmocka_unit_test_setup(of_several_processes_the_one_that_keeps_most_is_told, make),
-		cmocka_unit_test_setup(a_little_that_is_free_is_not_told, make),
-		cmocka_unit_test_setup(a_librarys_own_allocator_is_said_to_have_grown, make),
-		cmocka_unit_test_setup(a_heap_of_another_language_is_said_to_have_grown, make),
-		cmocka_unit_test_setup(a_heap_that_is_hidden_is_told, make),
-		cmocka_unit_test_setup(parts_of_a_peak_are_of_the_whole_that_is_told, make),
-		cmocka_unit_test_setup(the_peak_has_the_same_bytes_in_text_and_finding, make),
-		cmocka_unit_test_setup(what_was_touched_at_the_peak_is_no_more_than_was_in_memory, make),
-		cmocka_unit_test_setup(names_of_advice_are_those_of_what_is_said, make),
-	};
-
-	return cmocka_run_group_tests_name("memory in verdicts", tests, NULL, NULL);
-}
+RUN_TESTS(verdict_case_begin, NULL)

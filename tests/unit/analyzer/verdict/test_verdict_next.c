@@ -1,17 +1,13 @@
 /*
  * test_verdict_next.c - is a person whose program died sent to the right thing first?
  */
-#include "hand_model.h"
-#include "found.h"
+#include "verdict_case.h"
 #include "model/model_holders.h"
 
 #include <signal.h>
 
-static struct hand_model hand;
-
 /* What ended it was not memory; what accumulates is the second thing to look at. */
-static void
-far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
+TEST(far_from_the_limits_the_cause_comes_before_what_accumulates)
 {
 	static const struct {
 		int signal;
@@ -27,15 +23,12 @@ far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 		{ SIGKILL, 100 * MIB, "release-blocks", false },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
-
-		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
+	EACH_CASE(i, cases)
+	{
+		leaking(HEAP, 41, 300 * MIB);
 		hand.heartbeat.available_bytes = cases[i].available_bytes;
 		hand.process.python_version = cases[i].is_native ? 0 : hand.process.python_version;
-		hand_model_waited(&hand, cases[i].signal);
-		hand_model_decide(&hand, &verdict);
+		verdict_waited(cases[i].signal);
 		assert_advised(&verdict, cases[i].advised);
 		assert_non_null(strstr(verdict.next, "the blocks of train.py:41 epoch alive"));
 		assert_found(&verdict, "accumulates 300 MiB of 300 MiB at train.py:41 epoch, likely");
@@ -43,17 +36,11 @@ far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 }
 
 /* No look follows mappings. */
-static void
-what_keeps_mappings_is_looked_for_by_the_user(void **state)
+TEST(what_keeps_mappings_is_looked_for_by_the_user)
 {
-	struct verdict verdict;
-
-	(void)state;
-	hand_model_make(&hand);
-	hand_model_generations(hand_model_site(&hand, MMAP, 41, 300 * MIB), 12, 12, 3, 3);
+	leaking(MMAP, 41, 300 * MIB);
 	hand.heartbeat.available_bytes = 100 * MIB;
-	hand_model_waited(&hand, SIGKILL);
-	hand_model_decide(&hand, &verdict);
+	verdict_waited(SIGKILL);
 	assert_advised(&verdict, "release-blocks");
 	assert_non_null(strstr(
 		verdict.next, "look for what keeps the mappings of train.py:41 epoch, or makes them larger: often objects in a "
@@ -61,8 +48,7 @@ what_keeps_mappings_is_looked_for_by_the_user(void **state)
 }
 
 /* What a look has found when the guard was passed is said, and what to do about it instead of what it often is. */
-static void
-what_held_the_line_is_said_and_becomes_the_advice(void **state)
+TEST(what_held_the_line_is_said_and_becomes_the_advice)
 {
 #define TABLE "global `hot` of module __main__"
 	static const struct {
@@ -145,11 +131,11 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		  "they were held, perhaps, by the stack of thread 7.",
 		  "look for what keeps the blocks of train.py:41 epoch alive" },
 		{ { "perhaps", "the stack of thread 7 -> list of 285,600, [*] -> str", 32, "list", 285600, "", "", "", "" },
-		  "It grows in a call that has not returned, as a load does: blocks from 12 of 12 generations",
+		  "It grows in a call that has not returned, as a load does.",
 		  "load less of it at once at train.py:41 epoch, piece by piece: the call that makes them has not returned" },
 		{ { "held", "local `rows` of f_impl() (f.c:69) -> list of 285,600 [*] -> str", 32, "list", 285600, "", "native",
 		    "", "" },
-		  "It grows in a call that has not returned, as a load does: blocks from 12 of 12 generations",
+		  "It grows in a call that has not returned, as a load does.",
 		  "load less of it at once at train.py:41 epoch, piece by piece: the call that makes them has not returned" },
 		{ { "held", "local `queue` of wait_impl() (f.c:69) -> list of 900 [*] -> str", 32, "list", 900, "", "native",
 		    "", "" },
@@ -192,23 +178,18 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		  "`kmemshim run --holders-stop 5s` gives the search for what holds it more time" },
 	};
 
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct holders_way way = cases[i].way;
 		struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
 		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
-		struct verdict verdict;
 		struct model_site *site;
-
-		hand_model_make(&hand);
-		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
-		hand_model_generations(site, 12, 12, 3, 3);
+		site = leaking(HEAP, 41, 300 * MIB);
 		line.file = site->where->file;
 		line.function = site->where->function;
 		hand.process.holders = &holders;
 		hand.heartbeat.available_bytes = 100 * MIB;
-		hand_model_waited(&hand, SIGKILL);
-		hand_model_decide(&hand, &verdict);
+		verdict_waited(SIGKILL);
 		assert_advised(&verdict, "release-blocks");
 		site->volume_bytes = 310 * MIB; // of a load, unless nothing leads to it
 		hand_model_decide(&hand, &verdict);
@@ -227,8 +208,7 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 }
 
 /* Whatever the line's class is: to act on what was found is more than to hold less. */
-static void
-what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too(void **state)
+TEST(what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too)
 {
 	static const struct {
 		struct holders_way ways[2];
@@ -260,24 +240,20 @@ what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too(void **state)
 		  "they were held, perhaps, by global `seen`" },
 	};
 
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct holders_way ways[] = { cases[i].ways[0], cases[i].ways[1] };
 		struct holders_line line = {
 			.samples = 32, .way_count = ways[1].kind != NULL ? 2 : 1, .ways = ways, .line = 41
 		};
 		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
-		struct verdict verdict;
 		struct model_site *site;
-
-		hand_model_make(&hand);
 		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
 		line.file = site->where->file;
 		line.function = site->where->function;
 		hand.process.holders = &holders;
 		hand.heartbeat.available_bytes = 100 * MIB;
-		hand_model_waited(&hand, SIGKILL);
-		hand_model_decide(&hand, &verdict);
+		verdict_waited(SIGKILL);
 		assert_advised(&verdict, cases[i].advised);
 		if (strstr(verdict.text, cases[i].text) == NULL ||
 		    strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0)
@@ -286,8 +262,7 @@ what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too(void **state)
 }
 
 /* The verdict has just named the list: "hold less before that" is not what to do. */
-static void
-what_held_the_line_is_the_advice_where_a_request_was_refused_too(void **state)
+TEST(what_held_the_line_is_the_advice_where_a_request_was_refused_too)
 {
 	static const struct {
 		struct holders_way way;
@@ -309,15 +284,12 @@ what_held_the_line_is_the_advice_where_a_request_was_refused_too(void **state)
 		  "gives the search for what holds it more time" },
 	};
 
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct holders_way way = cases[i].way;
 		struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
 		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
-		struct verdict verdict;
 		struct model_site *site;
-
-		hand_model_make(&hand);
 		site = hand_model_site(&hand, HEAP, 41, 400 * MIB);
 		line.file = site->where->file;
 		line.function = site->where->function;
@@ -332,8 +304,7 @@ what_held_the_line_is_the_advice_where_a_request_was_refused_too(void **state)
 }
 
 /* "Smaller pieces" do not mend a queue that is drained too slowly. */
-static void
-a_queue_that_is_drained_too_slowly_is_told(void **state)
+TEST(a_queue_that_is_drained_too_slowly_is_told)
 {
 	static const struct {
 		uint64_t count, other_bytes;
@@ -344,12 +315,9 @@ a_queue_that_is_drained_too_slowly_is_told(void **state)
 		{ 64, 450 * MIB, "hold-less" },
 	};
 
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct model_site *site;
-		struct verdict verdict;
-
-		hand_model_make(&hand);
 		site = hand_model_site(&hand, HEAP, 41, 400 * MIB);
 		site->live_count = cases[i].count;
 		site->allocated_count = 2 * cases[i].count;
@@ -370,8 +338,7 @@ a_queue_that_is_drained_too_slowly_is_told(void **state)
 #define FIRST "line 300 MiB of 590 MiB at train.py:41 epoch"
 
 /* frames.append(read_csv()), then concat(frames): the half of it is half of the truth. */
-static void
-a_line_that_holds_nearly_as_much_is_named_too(void **state)
+TEST(a_line_that_holds_nearly_as_much_is_named_too)
 {
 	static const struct {
 		uint64_t bytes;
@@ -399,16 +366,13 @@ a_line_that_holds_nearly_as_much_is_named_too(void **state)
 		  "at the same line in mmap.", true },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
-
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), cases[i].is_first_leak ? 12 : 1, 12, 3, 3);
 		hand_model_generations(hand_model_site(&hand, cases[i].is_same_line ? MMAP : HEAP,
 		                                       cases[i].is_same_line ? 41 : 50, cases[i].bytes * MIB),
 		                       cases[i].is_leak ? 12 : 1, 12, 3, 3);
-		hand_model_waited(&hand, SIGKILL);
-		hand_model_decide(&hand, &verdict);
+		verdict_waited(SIGKILL);
 		assert_found(&verdict, cases[i].found);
 		if (strstr(verdict.text, cases[i].says) == NULL)
 			fail_msg("%zu: %s", i, verdict.text);
@@ -416,8 +380,7 @@ a_line_that_holds_nearly_as_much_is_named_too(void **state)
 }
 
 /* A worker that grows beside a larger table: named with its process, where it is worth a person's time. */
-static void
-a_growing_line_that_the_verdict_does_not_name_is_told_beside_it(void **state)
+TEST(a_growing_line_that_the_verdict_does_not_name_is_told_beside_it)
 {
 	static const struct {
 		uint64_t bytes, most_bytes; // of these, of one process
@@ -438,14 +401,11 @@ a_growing_line_that_the_verdict_does_not_name_is_told_beside_it(void **state)
 		{ 10, 10, 8, true, true, false, NULL },
 	};
 
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct kmem_identity child;
 		struct model_process processes[2];
 		struct model_site *site;
-		struct verdict verdict;
-
-		hand_model_make(&hand);
 		child = hand_model_child(&hand);
 		processes[0] = processes[1] = hand.process;
 		processes[1].identity = &child;
@@ -455,8 +415,7 @@ a_growing_line_that_the_verdict_does_not_name_is_told_beside_it(void **state)
 		processes[1].live_bytes = cases[i].bytes * MIB;
 		processes[0].is_alive = processes[1].is_alive = true;
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), cases[i].is_top_leak ? 12 : 1, 12, 3, 3);
-		site = hand_model_site(&hand, cases[i].line == 41 ? MMAP : HEAP, cases[i].line, cases[i].bytes * MIB);
-		hand_model_generations(site, 12, 12, 3, 3);
+		site = leaking(cases[i].line == 41 ? MMAP : HEAP, cases[i].line, cases[i].bytes * MIB);
 		site->where = cases[i].line == 41 ? hand.sites[0].where : site->where;
 		site->process = cases[i].is_of_child;
 		site->most_live_bytes = cases[i].most_bytes * MIB;
@@ -465,8 +424,7 @@ a_growing_line_that_the_verdict_does_not_name_is_told_beside_it(void **state)
 			hand.model.processes = processes;
 			hand.model.process_count = 2;
 		}
-		hand_model_waited(&hand, SIGKILL);
-		hand_model_decide(&hand, &verdict);
+		verdict_waited(SIGKILL);
 		if ((strstr(found_text(&verdict), "; accumulates-beside ") != NULL) != (cases[i].says != NULL))
 			fail_msg("%zu: %s", i, found_text(&verdict));
 		if (cases[i].says != NULL && strstr(verdict.text, cases[i].says) == NULL)
@@ -475,8 +433,7 @@ a_growing_line_that_the_verdict_does_not_name_is_told_beside_it(void **state)
 }
 
 /* timeout 3600 python train.py: it ends itself by SIGKILL when its child was ended by that, whoever sent it. */
-static void
-a_time_limit_is_named(void **state)
+TEST(a_time_limit_is_named)
 {
 	static const char plain[] = "timeout\0"
 								"60\0"
@@ -519,12 +476,10 @@ a_time_limit_is_named(void **state)
 		{ "timeout", kills, sizeof(kills), SIGKILL, 1, "machine-memory", "hold-less" },
 	};
 	struct model_process processes[2];
-	struct verdict verdict;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct kmem_identity child;
-
-		hand_model_make(&hand);
 		memcpy(hand.identity.command, cases[i].command, cases[i].command_bytes);
 		hand.identity.command_bytes = (uint32_t)cases[i].command_bytes;
 		child = hand_model_child(&hand);
@@ -554,11 +509,8 @@ a_time_limit_is_named(void **state)
 	}
 }
 
-static void
-nobody_is_told_to_raise_a_limit_that_is_the_machine(void **state)
+TEST(nobody_is_told_to_raise_a_limit_that_is_the_machine)
 {
-	struct verdict verdict;
-
 	for (int is_growing = 0; is_growing < 2; is_growing++) { // that is no matter
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 40 * MIB), is_growing ? 12 : 1, 12, 3, 3);
@@ -576,8 +528,7 @@ nobody_is_told_to_raise_a_limit_that_is_the_machine(void **state)
 }
 
 /* A device is full of what was given back to the driver's pools: that is nobody else's, and no line's. */
-static void
-what_pools_keep_is_told(void **state)
+TEST(what_pools_keep_is_told)
 {
 	static const struct {
 		uint64_t live_bytes, pool_kept_bytes, asked_bytes;
@@ -592,10 +543,8 @@ what_pools_keep_is_told(void **state)
 		{ 40 * MIB, 12 * MIB, 20 * MIB, true, true, true, "release-device-blocks" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
-
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		if (cases[i].live_bytes != 0)
 			hand_model_generations(hand_model_site(&hand, CUDA0, 41, cases[i].live_bytes), cases[i].is_leak ? 12 : 1,
 			                       12, 3, 3);
@@ -615,11 +564,8 @@ what_pools_keep_is_told(void **state)
 }
 
 /* As in a notebook: what the device holds is the story, not what little the host has. */
-static void
-of_a_program_that_runs_a_refusing_device_comes_first(void **state)
+TEST(of_a_program_that_runs_a_refusing_device_comes_first)
 {
-	struct verdict verdict;
-
 	for (int is_leak = 0; is_leak < 2; is_leak++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 12, 180 * MIB);
@@ -642,8 +588,7 @@ of_a_program_that_runs_a_refusing_device_comes_first(void **state)
 }
 
 /* Nobody but its author knows whether it is a data set: the text and what to do next may not contradict each other. */
-static void
-what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author(void **state)
+TEST(what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author)
 {
 	static const struct {
 		uint64_t volume_bytes;
@@ -657,22 +602,18 @@ what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author(void *
 		{ 400 * MIB, true, false, true, "possible", "record-python-objects" },
 		{ 400 * MIB, false, true, false, "possible", "release-device-growth" },
 	};
-	struct verdict verdict;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct model_site *site;
 		char found[100];
-
-		hand_model_make(&hand);
 		if (cases[i].is_arena)
 			hand_model_domain(&hand.domains[HEAP], "python/arena");
-		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
-		hand_model_generations(site, 12, 12, 3, 3);
+		site = leaking(HEAP, 41, 300 * MIB);
 		site->volume_bytes = cases[i].volume_bytes;
 		if (cases[i].has_device)
-			hand_model_generations(hand_model_site(&hand, CUDA0, 50, 20 * MIB), 12, 12, 3, 3);
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
+			leaking(CUDA0, 50, 20 * MIB);
+		verdict_exited(0);
 		(void)snprintf(found, sizeof(found), "accumulates 300 MiB of 300 MiB at train.py:41 epoch, %s",
 		               cases[i].confidence);
 		assert_found(&verdict, found);
@@ -685,8 +626,7 @@ what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author(void *
 }
 
 /* It ended well, and with some more data it would not have. */
-static void
-who_nearly_filled_the_limit_is_told_at_which_line(void **state)
+TEST(who_nearly_filled_the_limit_is_told_at_which_line)
 {
 	static const struct {
 		uint64_t limit_bytes, live_bytes, resident_bytes;
@@ -698,13 +638,11 @@ who_nearly_filled_the_limit_is_told_at_which_line(void **state)
 		{ 400 * MIB, 900 * MIB, 300 * MIB, "", "nothing" }, // not touched
 		{ UINT64_MAX, 900 * MIB, 900 * MIB, "", "nothing" },
 	};
-	struct verdict verdict;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct kmem_heartbeat beats[2];
 		char found[160];
-
-		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 370 * MIB)->live_bytes = MIB;
 		beats[0] = beats[1] = hand.heartbeat; // the last one is long after the peak
 		beats[0].limit_bytes = beats[1].limit_bytes = cases[i].limit_bytes;
@@ -714,8 +652,7 @@ who_nearly_filled_the_limit_is_told_at_which_line(void **state)
 		beats[1].resident_bytes = 20 * MIB;
 		hand.process.heartbeats = beats;
 		hand.process.heartbeat_count = 2;
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
+		verdict_exited(0);
 		(void)snprintf(found, sizeof(found),
 		               "ending; peak 370 MiB; peak-line 370 MiB of 370 MiB at train.py:41 epoch%s", cases[i].found);
 		assert_string_equal(found_text(&verdict), found);
@@ -725,14 +662,11 @@ who_nearly_filled_the_limit_is_told_at_which_line(void **state)
 }
 
 /* After "It held at most 300 MiB in its heap" more than that can only be live elsewhere, too. */
-static void
-more_than_the_peak_of_a_domain_is_live_in_all(void **state)
+TEST(more_than_the_peak_of_a_domain_is_live_in_all)
 {
-	struct verdict verdict;
-
 	for (unsigned i = 0; i < 4; i++) {
 		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
+		leaking(HEAP, 41, 300 * MIB);
 		if (i != 0)
 			hand_model_site(&hand, MMAP, 42, 8 * MIB);
 		if (i == 2)
@@ -749,8 +683,7 @@ more_than_the_peak_of_a_domain_is_live_in_all(void **state)
 }
 
 /* What grows is the cause; what holds as much beside it may be its copy of the moment. */
-static void
-of_two_that_hold_about_as_much_the_one_that_grows_comes_first(void **state)
+TEST(of_two_that_hold_about_as_much_the_one_that_grows_comes_first)
 {
 	static const struct {
 		uint64_t copy_mib;
@@ -759,12 +692,11 @@ of_two_that_hold_about_as_much_the_one_that_grows_comes_first(void **state)
 		{ 114, "line 100 MiB of 214 MiB at train.py:41 epoch; accumulates" },
 		{ 115, "line 115 MiB of 215 MiB at train.py:12 epoch; next-line 100 MiB" },
 	};
-	struct verdict verdict;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 12, cases[i].copy_mib * MIB);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 100 * MIB), 12, 12, 3, 3);
+		leaking(HEAP, 41, 100 * MIB);
 		hand_model_waited(&hand, SIGKILL);
 		hand.launcher.after.cgroup_oom_kill = 1;
 		hand_model_decide(&hand, &verdict);
@@ -773,21 +705,18 @@ of_two_that_hold_about_as_much_the_one_that_grows_comes_first(void **state)
 }
 
 /* Small objects of a short run are too few to judge; the blocks of the same line are not. */
-static void
-a_line_grows_where_one_kind_of_its_memory_does(void **state)
+TEST(a_line_grows_where_one_kind_of_its_memory_does)
 {
 	static const struct {
 		uint64_t leaking_mib;
 		uint32_t line;
 		bool is_growing;
 	} cases[] = { { 10, 41, true }, { 9, 41, false }, { 10, 42, false } };
-	struct verdict verdict;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct model_site *objects;
 		struct model_site *blocks;
-
-		hand_model_make(&hand);
 		objects = hand_model_site(&hand, HEAP, 41, 40 * MIB);
 		hand_model_generations(objects, 2, 2, 1, 1);
 		hand_model_domain(&hand.domains[MMAP], "python/object");
@@ -795,27 +724,23 @@ a_line_grows_where_one_kind_of_its_memory_does(void **state)
 		hand_model_generations(blocks, 12, 12, 3, 3);
 		if (cases[i].line == 41)
 			blocks->where = objects->where;
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
+		verdict_exited(0);
 		assert_int_equal(strstr(found_text(&verdict), "accumulates") != NULL, cases[i].is_growing);
 	}
 }
 
 /* A library takes few large regions, and many small blocks beside them: what cannot be judged is not steady. */
-static void
-growth_is_no_trifle_where_the_rest_cannot_be_judged(void **state)
+TEST(growth_is_no_trifle_where_the_rest_cannot_be_judged)
 {
 	static const struct {
 		uint32_t generations;
 		const char *advised;
 	} cases[] = { { 3, "release-blocks" }, { 2, "hold-less" } };
-	struct verdict verdict;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct model_site *regions;
 		struct model_site *small;
-
-		hand_model_make(&hand);
 		regions = hand_model_site(&hand, HEAP, 41, 800 * MIB);
 		hand_model_generations(regions, cases[i].generations, cases[i].generations, 1, 1);
 		small = hand_model_site(&hand, HEAP, 41, 8 * MIB);
@@ -829,8 +754,7 @@ growth_is_no_trifle_where_the_rest_cannot_be_judged(void **state)
 }
 
 /* Each of many running calls of one function keeps a copy: to bound one of them mends nothing. */
-static void
-a_line_that_grows_with_the_depth_of_a_recursion_is_told_so(void **state)
+TEST(a_line_that_grows_with_the_depth_of_a_recursion_is_told_so)
 {
 	static const struct {
 		unsigned depth;
@@ -845,20 +769,16 @@ a_line_that_grows_with_the_depth_of_a_recursion_is_told_so(void **state)
 		{ 64, "global `memo` of module train -> dict of 30 [*]", false }, // it remembers what it has worked out
 	};
 
-	(void)state;
-	for (size_t c = 0; c < ARRAY_LEN(cases); c++) {
+	EACH_CASE(c, cases)
+	{
 		const unsigned depth = cases[c].depth;
 		const struct model_frame *frames[64];
 		struct holders_way way = { "held", cases[c].held_by, 32, "", 0, "", "", "", "" };
 		struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
 		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
 		struct model_site *site;
-		struct verdict verdict;
 		bool is_deep = cases[c].is_told;
-
-		hand_model_make(&hand);
-		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
-		hand_model_generations(site, 12, 12, 3, 3);
+		site = leaking(HEAP, 41, 300 * MIB);
 		line.file = site->where->file;
 		line.function = site->where->function;
 		hand.process.holders = cases[c].held_by != NULL ? &holders : NULL;
@@ -867,10 +787,8 @@ a_line_that_grows_with_the_depth_of_a_recursion_is_told_so(void **state)
 		site->frames = frames;
 		site->frame_count = depth;
 		hand.heartbeat.available_bytes = 100 * MIB;
-		hand_model_waited(&hand, SIGKILL);
-		hand_model_decide(&hand, &verdict);
-		assert_int_equal(strstr(verdict.text, "It grows with the depth of epoch, which calls itself: blocks from 12") !=
-		                     NULL,
+		verdict_waited(SIGKILL);
+		assert_int_equal(strstr(verdict.text, "It grows with the depth of epoch, which calls itself.") != NULL,
 		                 is_deep);
 		assert_int_equal(strstr(verdict.next,
 		                        "let epoch call itself less deep, or hold less in each call: what train.py:41 epoch "
@@ -880,11 +798,8 @@ a_line_that_grows_with_the_depth_of_a_recursion_is_told_so(void **state)
 }
 
 /* A model of some size that is loaded once hides no leak beside it. */
-static void
-what_accumulates_beside_the_largest_line_is_what_there_is_to_do(void **state)
+TEST(what_accumulates_beside_the_largest_line_is_what_there_is_to_do)
 {
-	struct verdict verdict;
-
 	for (unsigned i = 0; i < 4; i++) {
 		struct model_site *site;
 
@@ -912,16 +827,13 @@ what_accumulates_beside_the_largest_line_is_what_there_is_to_do(void **state)
 }
 
 /* "A running sum of tensors" is no help to who writes C++, nor to who has no tensors. */
-static void
-what_often_keeps_blocks_depends_on_the_language(void **state)
+TEST(what_often_keeps_blocks_depends_on_the_language)
 {
-	struct verdict verdict;
-
 	for (unsigned i = 0; i < 5; i++) {
 		struct model_site *site;
 
 		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
+		leaking(HEAP, 41, 300 * MIB);
 		site = hand_model_site(&hand, i == 3 ? CUDA0 : HEAP, 90, MIB);
 		if (i == 2)
 			site->import = "torch";
@@ -930,8 +842,7 @@ what_often_keeps_blocks_depends_on_the_language(void **state)
 		if (i == 1)
 			hand.frames[0][2].kind = MODEL_FRAME_NATIVE; // of a library in C that Python calls
 		hand.process.python_version = 0x030b07f0;
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
+		verdict_exited(0);
 		assert_int_equal(strstr(verdict.next, "a list that is appended to, or a cache") != NULL, i == 0);
 		assert_int_equal(strstr(verdict.next, "a running sum of tensors") != NULL, i >= 2);
 		assert_int_equal(strstr(verdict.next, "a release that is missing") != NULL, i == 1);
@@ -939,14 +850,10 @@ what_often_keeps_blocks_depends_on_the_language(void **state)
 }
 
 /* "Hold less at arenas": nobody can do that before the lines are known. */
-static void
-arenas_that_fill_a_limit_are_to_be_recorded_object_by_object(void **state)
+TEST(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand_model_domain(&hand.domains[MMAP], "python/arena");
-	hand_model_generations(hand_model_site(&hand, MMAP, 41, 900 * MIB), 12, 12, 3, 3);
+	leaking(MMAP, 41, 900 * MIB);
 	hand_model_exited(&hand, 1);
 	hand_model_refuse(&hand, MIB);
 	hand.failed.domain = MMAP;
@@ -957,12 +864,8 @@ arenas_that_fill_a_limit_are_to_be_recorded_object_by_object(void **state)
 }
 
 /* A higher limit is reached as well. */
-static void
-a_line_that_accumulates_up_to_a_limit_is_what_to_look_at(void **state)
+TEST(a_line_that_accumulates_up_to_a_limit_is_what_to_look_at)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 900 * MIB), 46, 46, 3, 3);
 	hand.sites[0].allocated_bytes = 5000 * MIB;
 	hand_model_exited(&hand, 1);
@@ -973,8 +876,7 @@ a_line_that_accumulates_up_to_a_limit_is_what_to_look_at(void **state)
 }
 
 /* Lists and dictionaries of the small objects are larger blocks: they show the line without a second run. */
-static void
-what_accumulates_beside_arenas_is_the_better_clue(void **state)
+TEST(what_accumulates_beside_arenas_is_the_better_clue)
 {
 	static const struct {
 		uint64_t bytes;
@@ -986,12 +888,10 @@ what_accumulates_beside_arenas_is_the_better_clue(void **state)
 		{ MIB / 2, true, true, false },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
-
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_domain(&hand.domains[MMAP], "python/arena");
-		hand_model_generations(hand_model_site(&hand, MMAP, 60, 106 * MIB), 12, 12, 3, 3);
+		leaking(MMAP, 60, 106 * MIB);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, cases[i].bytes), cases[i].is_leak ? 12 : 1, 12, 3, 3);
 		hand.frames[1][2].is_user = cases[i].is_user;
 		hand_model_waited(&hand, SIGKILL);
@@ -1005,8 +905,7 @@ what_accumulates_beside_arenas_is_the_better_clue(void **state)
 }
 
 /* PyTorch under a small limit: no line is to blame, and no recording of small objects would find one. */
-static void
-what_imports_left_is_said_where_it_is_most(void **state)
+TEST(what_imports_left_is_said_where_it_is_most)
 {
 	static const struct {
 		uint64_t of_imports;
@@ -1021,60 +920,46 @@ what_imports_left_is_said_where_it_is_most(void **state)
 		  "record-python-objects" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
-
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_domain(&hand.domains[MMAP], "python/arena");
 		hand_model_generations(hand_model_site(&hand, MMAP, 60, 109 * MIB), cases[i].alive, 12, cases[i].alive / 4, 3);
 		hand_model_site(&hand, HEAP, 1, cases[i].of_imports * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
 		hand.heartbeat.available_bytes = 100 * MIB;
-		hand_model_waited(&hand, SIGKILL);
-		hand_model_decide(&hand, &verdict);
+		verdict_waited(SIGKILL);
 		assert_found(&verdict, cases[i].found);
 		assert_advised(&verdict, cases[i].advised);
 	}
 }
 
 /* The total of several threads is behind its parts by as much as they keep for themselves. */
-static void
-a_line_is_told_once_and_never_of_more_than_all(void **state)
+TEST(a_line_is_told_once_and_never_of_more_than_all)
 {
-	struct verdict verdict;
-
 	for (unsigned i = 0; i < 2; i++) {
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), i == 0 ? 12 : 1, 12, 3, 3);
 		hand.domains[HEAP].peak_bytes = 299 * MIB;
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
+		verdict_exited(0);
 		assert_int_equal(strstr(found_text(&verdict), "; peak 299 MiB; live ") != NULL, i == 0);
 		assert_int_equal(
 			strstr(found_text(&verdict), "; peak 299 MiB; peak-line 299 MiB of 299 MiB at train.py:41 epoch") != NULL,
 			i == 1);
-		assert_null(strstr(strstr(verdict.text, "train.py:41") + 1, "train.py:41"));
 	}
 }
 
 /* Who reads of 40 MiB that accumulate would not know who made the 900. */
-static void
-a_line_that_held_much_more_at_the_peak_is_told_of_both(void **state)
+TEST(a_line_that_held_much_more_at_the_peak_is_told_of_both)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
-	hand_model_generations(hand_model_site(&hand, HEAP, 41, 40 * MIB), 12, 12, 3, 3);
+	leaking(HEAP, 41, 40 * MIB);
 	hand.sites[0].peak_bytes = hand.domains[HEAP].peak_bytes = 900 * MIB;
-	hand_model_exited(&hand, 0);
-	hand_model_decide(&hand, &verdict);
+	verdict_exited(0);
 	assert_found(
 		&verdict,
 		"peak 900 MiB; peak-line 900 MiB of 900 MiB at train.py:41 epoch; parts-in-memory 208 MiB of 300 MiB; live "
 		"40.0 MiB; line 40.0 MiB of 40.0 MiB at train.py:41 epoch; accumulates");
 }
 
-static void
-what_imports_held_at_the_peak_is_said_where_it_is_most(void **state)
+TEST(what_imports_held_at_the_peak_is_said_where_it_is_most)
 {
 	static const struct {
 		uint64_t own;
@@ -1086,30 +971,22 @@ what_imports_held_at_the_peak_is_said_where_it_is_most(void **state)
 		{ 0, "ending; peak 200 MiB; peak-imports 200 MiB of 200 MiB" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
-
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		if (cases[i].own != 0)
 			hand_model_site(&hand, HEAP, 41, cases[i].own * MIB);
 		hand_model_site(&hand, HEAP, 1, 200 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
+		verdict_exited(0);
 		assert_string_equal(found_text(&verdict), cases[i].found);
 	}
 }
 
 /* 300 MiB of PyTorch beside 136 MiB of kept losses: "nothing here points at memory" was said of them. */
-static void
-imports_do_not_hide_what_accumulates(void **state)
+TEST(imports_do_not_hide_what_accumulates)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
-	hand_model_generations(hand_model_site(&hand, HEAP, 41, 136 * MIB), 12, 12, 3, 3);
+	leaking(HEAP, 41, 136 * MIB);
 	hand_model_site(&hand, HEAP, 1, 300 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
-	hand_model_waited(&hand, SIGKILL);
-	hand_model_decide(&hand, &verdict);
+	verdict_waited(SIGKILL);
 	assert_non_null(strstr(verdict.text, "Memory was far from the limits."));
 	assert_found(
 		&verdict,
@@ -1119,8 +996,7 @@ imports_do_not_hide_what_accumulates(void **state)
 }
 
 /* A parent of 4242 that is well, and a child without a mark of its end. */
-static void
-a_child_that_a_signal_ended_is_to_be_looked_at(void **state)
+TEST(a_child_that_a_signal_ended_is_to_be_looked_at)
 {
 	static const struct {
 		bool is_growing;
@@ -1136,12 +1012,10 @@ a_child_that_a_signal_ended_is_to_be_looked_at(void **state)
 	};
 	static struct model_process processes[2];
 	static struct kmem_identity child;
-	struct verdict verdict;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct model_site *site;
-
-		hand_model_make(&hand);
 		site = hand_model_site(&hand, HEAP, 41, 400 * MIB);
 		if (cases[i].is_growing)
 			hand_model_generations(site, 12, 12, 3, 3);
@@ -1168,22 +1042,16 @@ a_child_that_a_signal_ended_is_to_be_looked_at(void **state)
 	}
 }
 
-static void
-a_program_that_allocates_nothing_has_no_peak_to_look_at(void **state)
+TEST(a_program_that_allocates_nothing_has_no_peak_to_look_at)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand.model.domain_count = 0;
-	hand_model_exited(&hand, 0);
-	hand_model_decide(&hand, &verdict);
+	verdict_exited(0);
 	assert_string_equal(found_text(&verdict), "ending; no-allocation");
 	assert_string_equal(verdict.next, "no action is needed");
 }
 
 /* A table was read, then a copy of it did not fit: the copy is what there is to do something about. */
-static void
-who_took_much_last_of_a_killed_program_is_named(void **state)
+TEST(who_took_much_last_of_a_killed_program_is_named)
 {
 	static const struct {
 		uint64_t bytes;
@@ -1193,7 +1061,7 @@ who_took_much_last_of_a_killed_program_is_named(void **state)
 		const char *found, *next;
 	} cases[] = {
 		{ 110, 1, false, false, SIGKILL,
-		  "next-line 110 MiB of 224 MiB at train.py:50 epoch; came-last 110 MiB of 224 MiB at train.py:50 epoch (told)",
+		  "next-line 110 MiB of 224 MiB at train.py:50 epoch; came-last 110 MiB of 224 MiB at train.py:50 epoch",
 		  "hold less at once at train.py:50 epoch, which took much last, or at train.py:41 epoch (smaller pieces, a smaller "
 		  "type, release earlier), or give the program more memory" },
 		{ 110, 1, false, true, SIGKILL, "line 114 MiB of 224 MiB at train.py:41 epoch; next-line", NULL },
@@ -1205,12 +1073,9 @@ who_took_much_last_of_a_killed_program_is_named(void **state)
 		{ 110, 1, false, false, SIGSEGV, NULL, NULL },
 	};
 
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
+	EACH_CASE(i, cases)
+	{
 		struct model_site *first;
-
-		hand_model_make(&hand);
 		first = hand_model_site(&hand, HEAP, 41, 114 * MIB);
 		hand_model_generations(first, cases[i].is_first_leak ? 12 : 1, 12, 3, 3);
 		hand_model_generations(hand_model_site(&hand, HEAP, 50, cases[i].bytes * MIB), 1, cases[i].generations, 1, 1);
@@ -1237,43 +1102,4 @@ who_took_much_last_of_a_killed_program_is_named(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(far_from_the_limits_the_cause_comes_before_what_accumulates),
-		cmocka_unit_test(what_keeps_mappings_is_looked_for_by_the_user),
-		cmocka_unit_test(what_held_the_line_is_said_and_becomes_the_advice),
-		cmocka_unit_test(what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too),
-		cmocka_unit_test(what_held_the_line_is_the_advice_where_a_request_was_refused_too),
-		cmocka_unit_test(a_queue_that_is_drained_too_slowly_is_told),
-		cmocka_unit_test(a_line_that_holds_nearly_as_much_is_named_too),
-		cmocka_unit_test(a_growing_line_that_the_verdict_does_not_name_is_told_beside_it),
-		cmocka_unit_test(a_time_limit_is_named),
-		cmocka_unit_test(nobody_is_told_to_raise_a_limit_that_is_the_machine),
-		cmocka_unit_test(what_pools_keep_is_told),
-		cmocka_unit_test(of_a_program_that_runs_a_refusing_device_comes_first),
-		cmocka_unit_test(what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author),
-		cmocka_unit_test(who_nearly_filled_the_limit_is_told_at_which_line),
-		cmocka_unit_test(more_than_the_peak_of_a_domain_is_live_in_all),
-		cmocka_unit_test(of_two_that_hold_about_as_much_the_one_that_grows_comes_first),
-		cmocka_unit_test(a_line_grows_where_one_kind_of_its_memory_does),
-		cmocka_unit_test(growth_is_no_trifle_where_the_rest_cannot_be_judged),
-		cmocka_unit_test(a_line_that_grows_with_the_depth_of_a_recursion_is_told_so),
-		cmocka_unit_test(what_accumulates_beside_the_largest_line_is_what_there_is_to_do),
-		cmocka_unit_test(what_often_keeps_blocks_depends_on_the_language),
-		cmocka_unit_test(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object),
-		cmocka_unit_test(a_line_that_accumulates_up_to_a_limit_is_what_to_look_at),
-		cmocka_unit_test(what_accumulates_beside_arenas_is_the_better_clue),
-		cmocka_unit_test(what_imports_left_is_said_where_it_is_most),
-		cmocka_unit_test(a_line_is_told_once_and_never_of_more_than_all),
-		cmocka_unit_test(a_line_that_held_much_more_at_the_peak_is_told_of_both),
-		cmocka_unit_test(what_imports_held_at_the_peak_is_said_where_it_is_most),
-		cmocka_unit_test(imports_do_not_hide_what_accumulates),
-		cmocka_unit_test(a_child_that_a_signal_ended_is_to_be_looked_at),
-		cmocka_unit_test(a_program_that_allocates_nothing_has_no_peak_to_look_at),
-		cmocka_unit_test(who_took_much_last_of_a_killed_program_is_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(verdict_case_begin, NULL)

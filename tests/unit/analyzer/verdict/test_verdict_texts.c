@@ -1,8 +1,7 @@
 /*
  * test_verdict_texts.c - can what the verdict advises be done, and does the paragraph hold for the case that it is not about?
  */
-#include "hand_model.h"
-#include "found.h"
+#include "verdict_case.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -12,15 +11,10 @@
 #include "report/report.h"
 #include "verdict/verdict.h"
 
-static struct hand_model hand;
-
-static void
-commands_can_be_copied(void **state)
+TEST(commands_can_be_copied)
 {
 	static char long_name[1000];
-	struct verdict verdict;
 
-	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 	hand_model_exited(&hand, 0);
 	hand.model.argument = "'two words'/x.kmem";
@@ -47,11 +41,8 @@ commands_can_be_copied(void **state)
 }
 
 /* What was asked for and not touched yet counts for no limit. */
-static void
-more_than_the_limit_may_be_live(void **state)
+TEST(more_than_the_limit_may_be_live)
 {
-	struct verdict verdict;
-
 	for (uint64_t live = 200 * MIB; live <= 400 * MIB; live += 200 * MIB) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, live);
@@ -66,29 +57,20 @@ more_than_the_limit_may_be_live(void **state)
 }
 
 /* Without a limit of a container the heartbeat holds the machine's memory, and one cgroup's usage says nothing about that. */
-static void
-the_machines_memory_is_no_limit_of_a_container(void **state)
+TEST(the_machines_memory_is_no_limit_of_a_container)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 	hand.heartbeat.limit_bytes = hand.identity.machine_bytes;
 	hand.heartbeat.cgroup_bytes = 149 * MIB;
-	hand_model_waited(&hand, SIGKILL);
-	hand_model_decide(&hand, &verdict);
+	verdict_waited(SIGKILL);
 	assert_null(strstr(verdict.text, "container"));
 	assert_found(&verdict, "usage 8.00 GiB of 16.0 GiB");
 	assert_non_null(strstr(verdict.text, "the machine's 16.0 GiB"));
 }
 
 /* 3 GiB at once: two MiB of small objects have nothing to do with it. */
-static void
-what_was_refused_is_not_the_arenas_doing(void **state)
+TEST(what_was_refused_is_not_the_arenas_doing)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand_model_domain(&hand.domains[MMAP], "python/arena");
 	hand_model_site(&hand, MMAP, 60, 2 * MIB);
 	hand_model_exited(&hand, 1);
@@ -97,12 +79,8 @@ what_was_refused_is_not_the_arenas_doing(void **state)
 	assert_advised(&verdict, "ask-for-less-or-raise-limit");
 }
 
-static void
-of_a_damaged_capture_nothing_is_fine(void **state)
+TEST(of_a_damaged_capture_nothing_is_fine)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 	hand_model_exited(&hand, 0);
 	hand.model.capture_damage_count = 1;
@@ -116,12 +94,8 @@ of_a_damaged_capture_nothing_is_fine(void **state)
 	assert_advised(&verdict, "nothing");
 }
 
-static void
-what_was_not_recorded_is_said(void **state)
+TEST(what_was_not_recorded_is_said)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 	hand_model_exited(&hand, 0);
 	hand.process.losses[KMEM_LOST_EVENT_BYTES] = 1000;
@@ -134,8 +108,7 @@ what_was_not_recorded_is_said(void **state)
 }
 
 /* Whose limit was it: the shell's, or one that the program set? */
-static void
-the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
+TEST(the_limit_of_a_refusal_is_the_one_in_force_then)
 {
 	static const struct {
 		uint64_t at_start, then;
@@ -159,10 +132,9 @@ the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
 		{ GIB, 0, true, "1.00 GiB (ulimit -v)", "(ulimit -v)", 0, "hold-less-before" },
 		{ UINT64_MAX, 0, false, "", "raise the limit", 0, "hold-less-before" },
 	};
-	struct verdict verdict;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 41, 400 * MIB);
 		hand_model_exited(&hand, 1);
 		hand_model_refuse(&hand, 10 * MIB);
@@ -179,8 +151,7 @@ the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
 }
 
 /* One worker died, its pool closed and ended the others: the largest of those is not the story, and the parent's own end is. */
-static void
-who_was_lost_first_is_told_from_those_that_a_pool_ended(void **state)
+TEST(who_was_lost_first_is_told_from_those_that_a_pool_ended)
 {
 	static const struct {
 		uint64_t seen_ms[3];
@@ -197,10 +168,9 @@ who_was_lost_first_is_told_from_those_that_a_pool_ended(void **state)
 	struct kmem_heartbeat beats[3];
 	struct kmem_identity identities[3];
 	struct model_process processes[4];
-	struct verdict verdict;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 41, 140 * MIB)->process_count = 4;
 		if (!cases[i].is_counted)
 			hand.identity.before.cgroup_oom_kill = UINT64_MAX;
@@ -243,8 +213,7 @@ who_was_lost_first_is_told_from_those_that_a_pool_ended(void **state)
 #define MMAP_PEAK "ending; peak 64.0 MiB; peak-line 64.0 MiB of 64.0 MiB at train.py:42 epoch"
 
 /* OpenBLAS maps 64 MiB for itself and uses hardly any of them: that is not what a small program is about. */
-static void
-a_mapping_that_nobody_touched_is_not_the_peak(void **state)
+TEST(a_mapping_that_nobody_touched_is_not_the_peak)
 {
 	static const struct {
 		uint64_t resident_bytes, looked_before_ms;
@@ -256,10 +225,9 @@ a_mapping_that_nobody_touched_is_not_the_peak(void **state)
 		{ 40 * MIB, 0, true, MMAP_PEAK },
 		{ 0, 0, false, MMAP_PEAK },
 	};
-	struct verdict verdict;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 41, 8 * MIB);
 		hand_model_site(&hand, MMAP, 42, 64 * MIB);
 		hand_model_exited(&hand, 0);
@@ -274,24 +242,18 @@ a_mapping_that_nobody_touched_is_not_the_peak(void **state)
 }
 
 /* A line of two stacks: the larger one is steady. */
-static void
-generations_are_those_of_the_stack_that_leaks(void **state)
+TEST(generations_are_those_of_the_stack_that_leaks)
 {
-	struct verdict verdict;
-
-	hand_model_make(&hand);
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 1, 12, 0, 3);
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 100 * MIB), 9, 9, 3, 3);
-	hand_model_waited(&hand, SIGKILL);
-	hand_model_decide(&hand, &verdict);
+	verdict_waited(SIGKILL);
 	assert_found(&verdict, "accumulates 100 MiB of 400 MiB at train.py:41 epoch, likely");
 	assert_int_equal(verdict.findings[4].kind, FINDING_ACCUMULATES);
 	assert_int_equal(verdict.findings[4].line.telling->generations_alive, 9);
 }
 
 /* Nearly all that was allocated since then: a list that grows, or a data set. */
-static void
-what_may_be_a_data_set_is_said(void **state)
+TEST(what_may_be_a_data_set_is_said)
 {
 	static const struct {
 		uint64_t volume_mib;
@@ -299,16 +261,13 @@ what_may_be_a_data_set_is_said(void **state)
 	} cases[] = {
 		{ 0, false, false }, { 350, true, false }, { 500, true, true }, { 2000, false, false }, { 2000, false, true },
 	};
-	struct verdict verdict;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct model_site *site;
-
-		hand_model_make(&hand);
 		if (cases[i].is_arena)
 			hand_model_domain(&hand.domains[HEAP], "python/arena");
-		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
-		hand_model_generations(site, 12, 12, 3, 3);
+		site = leaking(HEAP, 41, 300 * MIB);
 		site->volume_bytes = cases[i].volume_mib * MIB;
 		hand_model_waited(&hand, SIGKILL);
 		hand.launcher.after.cgroup_oom_kill = 1;
@@ -338,38 +297,28 @@ static const struct {
 	{ KMEM_STEPS_LOOP, 100, 7, NULL },
 };
 
-static void
-rounds_that_the_blocks_do_not_bear_out_are_not_said(void **state)
+TEST(rounds_that_the_blocks_do_not_bear_out_are_not_said)
 {
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+	EACH_CASE(i, steps)
+	{
 		struct model_site *site;
-		struct verdict verdict;
-
-		hand_model_make(&hand);
-		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
-		hand_model_generations(site, 12, 12, 3, 3);
+		site = leaking(HEAP, 41, 300 * MIB);
 		site->live_count = steps[i].blocks;
 		site->steps = steps[i].steps;
 		site->process_count = 1;
 		hand.process.steps.source = steps[i].source;
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
+		verdict_exited(0);
 		if (steps[i].says != NULL ? strstr(verdict.text, steps[i].says) == NULL
 		                          : strstr(verdict.text, "kept in each") != NULL)
 			fail_msg("case %zu: %s", i, verdict.text);
 	}
 }
 
-static void
-where_a_cache_that_fills_ends_is_said(void **state)
+TEST(where_a_cache_that_fills_ends_is_said)
 {
-	struct verdict verdict;
 	struct model_site *site;
 
-	hand_model_make(&hand);
-	site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
-	hand_model_generations(site, 12, 12, 3, 3);
+	site = leaking(HEAP, 41, 300 * MIB);
 	site->live_count = site->allocated_count = 100;
 	memcpy(site->quarters, (const uint64_t[]){ 40, 30, 20, 10 }, sizeof(site->quarters));
 	hand.process.is_alive = true;
@@ -379,28 +328,25 @@ where_a_cache_that_fills_ends_is_said(void **state)
 }
 
 /* One line trains a model: of what it holds some may accumulate, or next to nothing. */
-static void
-how_much_of_a_line_accumulates_is_said(void **state)
+TEST(how_much_of_a_line_accumulates_is_said)
 {
 	static const struct {
 		uint64_t leaking_bytes;
 		const char *found, *says, *advised;
 	} cases[] = {
-		{ 280 * MIB, "; accumulates 280 MiB of 300 MiB at train.py:41 epoch, likely",
-		  " It looks like a leak: blocks from ", "release-blocks" },
-		{ 100 * MIB, "; accumulates 100 MiB of 300 MiB at train.py:41 epoch, likely",
-		  " It looks like a leak: 100 MiB in blocks ", "release-blocks" },
+		{ 280 * MIB, "; accumulates 280 MiB of 300 MiB at train.py:41 epoch, likely", " It looks like a leak. ",
+		  "release-blocks" },
+		{ 100 * MIB, "; accumulates 100 MiB of 300 MiB at train.py:41 epoch, likely", " Only 100 MiB of it grows.",
+		  "release-blocks" },
 		{ 2 * MIB, "ending; peak 300 MiB; peak-line 300 MiB of 300 MiB at train.py:41 epoch", "", "nothing-yet" },
 		{ 900 * KIB, "ending; peak 300 MiB; peak-line 300 MiB of 300 MiB at train.py:41 epoch", "", "nothing" },
 	};
-	struct verdict verdict;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 41, 300 * MIB - cases[i].leaking_bytes);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, cases[i].leaking_bytes), 12, 12, 3, 3);
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
+		leaking(HEAP, 41, cases[i].leaking_bytes);
+		verdict_exited(0);
 		assert_found(&verdict, cases[i].found);
 		assert_advised(&verdict, cases[i].advised);
 		if (cases[i].says[0] == '\0')
@@ -453,12 +399,8 @@ is_swept_named(uint64_t bytes)
 }
 
 /* It is no action, and yet what a longer run will have more of. */
-static void
-what_was_swept_and_is_a_smaller_part_of_the_peak_is_named(void **state)
+TEST(what_was_swept_and_is_a_smaller_part_of_the_peak_is_named)
 {
-	struct verdict verdict;
-
-	(void)state;
 	decide_swept(100 * MIB, &verdict);
 	assert_advised(&verdict, "nothing");
 	assert_non_null(strstr(verdict.next,
@@ -469,8 +411,7 @@ what_was_swept_and_is_a_smaller_part_of_the_peak_is_named(void **state)
 }
 
 /* Of a program that needed much for a while: nothing says so but what it had at the end. */
-static void
-what_it_had_at_the_end_is_told_where_it_is_less_than_half(void **state)
+TEST(what_it_had_at_the_end_is_told_where_it_is_less_than_half)
 {
 	static const struct {
 		uint64_t end_bytes;
@@ -480,11 +421,8 @@ what_it_had_at_the_end_is_told_where_it_is_less_than_half(void **state)
 		{ 150 * MIB - 4096, 0, true }, { 150 * MIB, 0, false }, { 40 * MIB, 1, true }, { 40 * MIB, -1, false }
 	};
 
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
-
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 41, 290 * MIB);
 		hand.resident.resident_bytes = cases[i].end_bytes;
 		hand_model_exited(&hand, cases[i].status);
@@ -501,12 +439,8 @@ what_it_had_at_the_end_is_told_where_it_is_less_than_half(void **state)
 }
 
 /* It would be said that no action is needed: nothing is left of it. */
-static void
-what_was_swept_away_at_the_end_is_looked_at(void **state)
+TEST(what_was_swept_away_at_the_end_is_looked_at)
 {
-	struct verdict verdict;
-
-	(void)state;
 	decide_swept(300 * MIB, &verdict);
 	assert_advised(&verdict, "release-before-end");
 	assert_non_null(strstr(verdict.next, "look at train.py:41 epoch: what it held grew until the peak, then was "
@@ -516,8 +450,7 @@ what_was_swept_away_at_the_end_is_looked_at(void **state)
 }
 
 /* sh -c "python train.py", or timeout: a child that imported much is told as it is alone. */
-static void
-what_imports_left_in_one_of_several_processes_is_told(void **state)
+TEST(what_imports_left_in_one_of_several_processes_is_told)
 {
 	static const struct {
 		uint32_t process, processes;
@@ -527,12 +460,10 @@ what_imports_left_in_one_of_several_processes_is_told(void **state)
 	};
 	struct model_process processes[2];
 	struct kmem_identity child;
-	struct verdict verdict;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	EACH_CASE(i, cases)
+	{
 		struct model_site *site;
-
-		hand_model_make(&hand);
 		site = hand_model_site(&hand, HEAP, 41, 60 * MIB);
 		site->process = 1;
 		hand_model_generations(site, 12, 12, 3, 3);
@@ -556,14 +487,11 @@ what_imports_left_in_one_of_several_processes_is_told(void **state)
 }
 
 /* sh -c "python train.py": the shell tells nothing but a status. */
-static void
-a_descendant_that_was_refused_explains_a_failing_parent(void **state)
+TEST(a_descendant_that_was_refused_explains_a_failing_parent)
 {
 	struct model_process processes[2];
 	struct kmem_identity child;
-	struct verdict verdict;
 
-	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 	hand_model_exited(&hand, 1);
 	hand_model_refuse(&hand, 3 * GIB);
@@ -590,29 +518,25 @@ a_descendant_that_was_refused_explains_a_failing_parent(void **state)
 }
 
 /* A parent outlives its worker and then ends by itself: when the worker died it was there, too. */
-static void
-a_parent_that_ended_later_ran_when_its_worker_died(void **state)
+TEST(a_parent_that_ended_later_ran_when_its_worker_died)
 {
 	static const struct {
 		uint64_t ended_s, beat_s, beat_bytes;
 		const char *found, *says; // which processes
 	} cases[] = {
-		{ 90, 0, 0, "; live 500 MiB; ", "in the 2 processes that were at work then, 400 MiB of it in sh (pid 4242)" },
-		{ 90, 59, 450 * MIB, "; live 550 MiB; ",
-		  "in the 2 processes that were at work then, 450 MiB of it in sh (pid 4242)" },
-		{ 90, 61, 450 * MIB, "; live 500 MiB; ",
-		  "in the 2 processes that were at work then, 400 MiB of it in sh (pid 4242)" },
+		{ 90, 0, 0, "; live 500 MiB; ", "400 MiB of what was live was in sh (pid 4242)" },
+		{ 90, 59, 450 * MIB, "; live 550 MiB; ", "450 MiB of what was live was in sh (pid 4242)" },
+		{ 90, 61, 450 * MIB, "; live 500 MiB; ", "400 MiB of what was live was in sh (pid 4242)" },
 		{ 30, 0, 0, "; live 100 MiB; ", "in train.py (pid 4243)" },
 	};
-	const char *asked = "in the 2 processes that were at work then, 400 MiB of it in sh (pid 4242)";
+	const char *asked = "400 MiB of what was live was in sh (pid 4242)";
 	struct model_process processes[2];
 	struct kmem_heartbeat beat = { .sequence = 1, .limit_bytes = UINT64_MAX, .available_bytes = UINT64_MAX };
 	struct kmem_heartbeat parents = beat;
 	struct kmem_identity child;
-	struct verdict verdict;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 41, 500 * MIB)->process_count = 2;
 		child = hand_model_child(&hand);
 		beat.monotonic_ns = child.start_monotonic_ns + UINT64_C(60000000000);
@@ -644,8 +568,7 @@ a_parent_that_ended_later_ran_when_its_worker_died(void **state)
 }
 
 /* What ended this one was no kill, but others were killed; and where nothing was counted, nothing is denied. */
-static void
-kills_of_others_are_told_and_none_is_denied_unread(void **state)
+TEST(kills_of_others_are_told_and_none_is_denied_unread)
 {
 	static const struct {
 		int wait_status;
@@ -663,17 +586,16 @@ kills_of_others_are_told_and_none_is_denied_unread(void **state)
 		{ SIGTERM, UINT64_MAX, UINT64_MAX, 8 * GIB, "signal", false, true, "It is not known who sent it.",
 		  "he kernel " },
 		{ SIGTERM, UINT64_MAX, UINT64_MAX, MIB, "low-memory-daemon", false, false, "", "he kernel" },
-		{ SIGTERM, 4, 6, MIB, "low-memory-daemon", true, false, "1 process of its container", "do not show a kill" },
-		{ SIGTERM, 3, 5, MIB, "low-memory-daemon", false, false, "do not show a kill", "the kernel killed" },
+		{ SIGTERM, 4, 6, MIB, "low-memory-daemon", true, false, "1 process of its container", "show no kill" },
+		{ SIGTERM, 3, 5, MIB, "low-memory-daemon", false, false, "show no kill", "the kernel killed" },
 		{ SIGTERM, 3, 5, 8 * GIB, "signal", false, true, "counted no kill", "the kernel killed" },
 		{ SIGSEGV, 4, 6, 8 * GIB, "crashed", true, false, "1 process of its container", "likely" },
 		{ 1 << 8, 4, 6, 8 * GIB, "failed", true, false, "1 process of its container", "likely" },
 		{ 1 << 8, 3, 6, 8 * GIB, "failed", false, false, "", "the kernel killed" },
 	};
-	struct verdict verdict;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 41, 400 * MIB);
 		hand.identity.before.cgroup_oom_kill = 3;
 		hand.identity.before.machine_oom_kill = 5;
@@ -691,8 +613,7 @@ kills_of_others_are_told_and_none_is_denied_unread(void **state)
 }
 
 /* It is the child that has to hold less, at the line of its peak; a parent's line is no advice about it. */
-static void
-of_a_killed_child_its_own_line_is_advised(void **state)
+TEST(of_a_killed_child_its_own_line_is_advised)
 {
 	static const struct {
 		uint64_t child_mib;
@@ -705,10 +626,9 @@ of_a_killed_child_its_own_line_is_advised(void **state)
 	};
 	struct model_process processes[2];
 	struct kmem_identity child;
-	struct verdict verdict;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		hand_model_make(&hand);
+	EACH_CASE(i, cases)
+	{
 		hand_model_site(&hand, HEAP, 41, 500 * MIB)->process_count = 2;
 		hand_model_domain(&hand.domains[HEAP], cases[i].domain);
 		child = hand_model_child(&hand);
@@ -730,43 +650,7 @@ of_a_killed_child_its_own_line_is_advised(void **state)
 	}
 }
 
-/* "It" is the line that the sentence before names: with another one between, or what malloc keeps, the line is named again. */
-static void
-what_is_meant_by_it_was_named_right_before(void **state)
-{
-	static const struct {
-		uint64_t next_bytes, heap_bytes;
-		const char *found;
-	} cases[] = {
-		{ 0, 0, "at train.py:41 epoch, likely; released-at-exit 150 MiB at train.py:41 epoch (told)" },
-		{ 110 * MIB, 0, "at train.py:50 epoch; released-at-exit 150 MiB at train.py:41 epoch" },
-		{ 0, 380 * MIB,
-		  "; freed-not-returned 167 MiB of 380 MiB, likely; released-at-exit 150 MiB at train.py:41 epoch" },
-	};
-	struct verdict verdict;
-
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct model_site *site;
-
-		hand_model_make(&hand);
-		site = hand_model_site(&hand, HEAP, 41, 200 * MIB);
-		hand_model_generations(site, 12, 12, 3, 3);
-		site->released_bytes = 150 * MIB;
-		if (cases[i].next_bytes != 0)
-			hand_model_site(&hand, HEAP, 50, cases[i].next_bytes);
-		hand.process.live_bytes = hand.domains[HEAP].live_bytes;
-		hand.resident.part_bytes[KMEM_RESIDENT_HEAP] = cases[i].heap_bytes;
-		hand.resident.resident_bytes = 50 * MIB + cases[i].heap_bytes;
-		hand.heartbeat.resident_bytes = hand.resident.resident_bytes;
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
-		assert_found(&verdict, cases[i].found);
-		assert_int_equal(strstr(found_text(&verdict), "(told)") != NULL, i == 0);
-	}
-}
-
-static void
-lines_break_where_a_person_would(void **state)
+TEST(lines_break_where_a_person_would)
 {
 	static const char *const kept[] = { "304 KiB,", "9 B.", "(12 %)", "`kmemshim peak a.kmem`", "1.00 GiB" };
 
@@ -776,7 +660,7 @@ lines_break_where_a_person_would(void **state)
 			char *written = NULL;
 			size_t length = 0;
 			FILE *stream = open_memstream(&written, &length);
-			struct report report = { .verdict = { .text = text, .next = "" } };
+			struct report report = { .verdict = { .headline = text, .next = "", .evidence = "" } };
 			struct document document = { .count = 0 };
 
 			(void)snprintf(text, sizeof(text), "%0*d %s and more B words", width, 0, kept[i]);
@@ -790,35 +674,4 @@ lines_break_where_a_person_would(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(commands_can_be_copied),
-		cmocka_unit_test(what_was_not_recorded_is_said),
-		cmocka_unit_test(kills_of_others_are_told_and_none_is_denied_unread),
-		cmocka_unit_test(of_a_killed_child_its_own_line_is_advised),
-		cmocka_unit_test(more_than_the_limit_may_be_live),
-		cmocka_unit_test(the_machines_memory_is_no_limit_of_a_container),
-		cmocka_unit_test(what_is_meant_by_it_was_named_right_before),
-		cmocka_unit_test(lines_break_where_a_person_would),
-		cmocka_unit_test(what_was_refused_is_not_the_arenas_doing),
-		cmocka_unit_test(of_a_damaged_capture_nothing_is_fine),
-		cmocka_unit_test(the_limit_of_a_refusal_is_the_one_in_force_then),
-		cmocka_unit_test(who_was_lost_first_is_told_from_those_that_a_pool_ended),
-		cmocka_unit_test(a_mapping_that_nobody_touched_is_not_the_peak),
-		cmocka_unit_test(generations_are_those_of_the_stack_that_leaks),
-		cmocka_unit_test(what_may_be_a_data_set_is_said),
-		cmocka_unit_test(what_imports_left_in_one_of_several_processes_is_told),
-		cmocka_unit_test(how_much_of_a_line_accumulates_is_said),
-		cmocka_unit_test(what_was_swept_away_at_the_end_is_looked_at),
-		cmocka_unit_test(what_was_swept_and_is_a_smaller_part_of_the_peak_is_named),
-		cmocka_unit_test(what_it_had_at_the_end_is_told_where_it_is_less_than_half),
-		cmocka_unit_test(rounds_that_the_blocks_do_not_bear_out_are_not_said),
-		cmocka_unit_test(where_a_cache_that_fills_ends_is_said),
-		cmocka_unit_test(a_parent_that_ended_later_ran_when_its_worker_died),
-		cmocka_unit_test(a_descendant_that_was_refused_explains_a_failing_parent),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(verdict_case_begin, NULL)
