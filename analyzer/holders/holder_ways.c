@@ -27,7 +27,7 @@ struct chain {
 	struct holder_step steps[CHAIN_MAX];
 };
 
-/* Nodes from the sample to the root. A deque has one of its blocks only. */
+/* Nodes from the sample to the root. */
 static size_t
 read_nodes(const struct holder_search *search, uint32_t sample, uint32_t *nodes, uint32_t *edges)
 {
@@ -37,11 +37,6 @@ read_nodes(const struct holder_search *search, uint32_t sample, uint32_t *nodes,
 		uint32_t edge = search->nodes[number].best;
 
 		nodes[count] = number;
-		while (edge != HOLDER_NONE && search->nodes[number].is_chained &&
-		       search->nodes[search->edges[edge].from].is_chained) {
-			number = search->edges[edge].from;
-			edge = search->nodes[number].best;
-		}
 		edges[count++] = edge;
 		if (edge == HOLDER_NONE)
 			break;
@@ -255,7 +250,7 @@ count_graph(struct holder_search *search, struct chain *chain)
 {
 	struct holder_step *first = FIRST(
 		step, chain->steps, chain->count,
-		ANY(table, step->tables, step->table_count, holder_graph_is_table(search->modules, *table)));
+		ANY(table, step->tables, step->table_count, torch_graph_is_table(search->modules, *table)));
 
 	if (first != NULL)
 		first->graph = holder_search_graph(search, first->node->start);
@@ -378,35 +373,6 @@ keep_steps(const struct holder_search *search, const struct chain *chain, size_t
 	way->leaf = chain->steps[chain->count - 1].is_data ? NULL : search->nodes[sample].object.type;
 }
 
-/*
- * Goes from the sample upwards, nearest first: above[i] is the edge by which nodes[i] was reached, HOLDER_NONE for the sample. The
- * storage of items is passed through. Returns how many nodes there are.
- */
-static size_t
-find_above(const struct holder_search *search, uint32_t sample, uint32_t *nodes, uint32_t *above)
-{
-	OWNED bool *is_known = memory_zeroed(search->node_count, sizeof(*is_known));
-	size_t count = 1;
-
-	nodes[0] = sample;
-	above[0] = HOLDER_NONE;
-	is_known[sample] = true;
-	for (size_t first = 0, end = 1; first < end && end < LOST_NODES && !holder_search_is_over(search);
-	     first = end, end = count) {
-		for (uint32_t i = 0; i < search->edge_count && count < LOST_NODES; i++) {
-			const struct holder_edge *edge = &search->edges[i];
-
-			if (edge->is_gone || is_known[edge->from] || !is_known[edge->to] ||
-			    !ANY(node, nodes + first, end - first, *node == edge->to))
-				continue;
-			is_known[edge->from] = true;
-			nodes[count] = edge->from;
-			above[count++] = i;
-		}
-	}
-	return count;
-}
-
 static bool
 is_of_one_kind(const struct holder_node *a, const struct holder_node *b)
 {
@@ -455,23 +421,24 @@ static void
 read_above(struct holder_search *search, uint32_t sample, bool is_lost, struct holder_way *way)
 {
 	OWNED struct chain *chain = memory_zeroed(1, sizeof(*chain));
-	uint32_t found[LOST_NODES];
-	uint32_t above[LOST_NODES];
+	OWNED uint32_t *found = memory_zeroed(search->node_count, sizeof(*found));
+	OWNED uint32_t *above = memory_zeroed(search->node_count, sizeof(*above));
 	uint32_t nodes[CHAIN_MAX];
 	uint32_t edges[CHAIN_MAX];
 	size_t count = 0;
 	uint32_t path[CHAIN_MAX];
 	size_t length = 0;
 
-	size_t found_count = find_above(search, sample, found, above);
-	size_t at = is_lost ? choose_top(search, found, found_count) : farthest(search, found, found_count);
+	size_t found_count = holder_search_above(search, sample, found, above, LOST_NODES);
+
+	if (found_count == 0) // there was no time
+		return;
+
+	uint32_t at = found[is_lost ? choose_top(search, found, found_count) : farthest(search, found, found_count)];
 
 	/* Down to the sample; then the other way round. */
-	for (; above[at] != HOLDER_NONE && length < CHAIN_MAX - 1; length++) {
+	for (; above[at] != HOLDER_NONE && length < CHAIN_MAX - 1; at = search->edges[path[length++]].to)
 		path[length] = above[at];
-		for (at = 0; found[at] != search->edges[path[length]].to;)
-			at++;
-	}
 	nodes[count++] = sample;
 	while (length-- > 0) {
 		edges[count - 1] = path[length];

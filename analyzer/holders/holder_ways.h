@@ -35,7 +35,7 @@ struct holder_step {
 	struct holder_place last;
 	const struct python_type *released; // what it was; NULL = not known
 	size_t blocks;                      // that follow each other; 0 = in too many ways
-	const struct holder_graph *graph;   // NULL = was not asked for
+	const struct torch_graph *graph;    // NULL = was not asked for
 	bool is_alike;                      // all begin with the one table
 	size_t table_count;
 	uint64_t tables[HOLDER_TABLES_MAX]; // of virtual functions, perhaps: words at the begin of blocks

@@ -182,7 +182,7 @@ is_graph_node(const char *name)
 }
 
 static void
-say_graph(struct words *words, const struct holder_graph *graph)
+say_graph(struct words *words, const struct torch_graph *graph)
 {
 	uint64_t nodes = 0;
 

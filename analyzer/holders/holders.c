@@ -402,7 +402,7 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
 	bool is_whole = process_look_resume(COMMAND, look, fail);
 	holders->passes = search.passes;
 	holders->is_unfinished = search.is_late || search.is_full;
-	holders->left_out_bytes = search.left_out_bytes;
+	holders->left_out_bytes = search.stage < HOLDER_STAGE_LEFT_OUT ? search.skips.bytes : 0;
 	holders->shared_bytes = look->ranges.shared_bytes;
 	if (is_drawn && is_whole)
 		merge(&search, &locals, choice, &found, is_private, holders);

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 
@@ -286,13 +287,18 @@ def test_a_local_variable_that_can_hold_no_pointer_is_not_named(word, wanted, op
     assert sum(way["samples"] for way in ways) >= 8 and all(re.fullmatch(wanted, way["text"]) for way in ways), ways
 
 
-@pytest.mark.parametrize("part, wanted", [
-    ("variants", r"local `kept` of run\(\) \(variants\.rs:\d+\)"),  # an enumeration with values: which of its variants it is nobody knows
-    ("arrays", r"local `(field|grid)` of run\(\) \(arrays\.f90:\d+\)"),  # a descriptor, which begins with the address
+@pytest.mark.parametrize("source, compiler, wanted", [
+    # An enumeration with values: which of its variants it is nobody knows. A descriptor, which begins with the address.
+    ("variants.rs", ["rustc", "-g", "-C", "opt-level=1", "-C", "panic=abort", "--crate-type=lib", "--emit=obj", "-o"], r"local `kept` of run\(\) \(variants\.rs:\d+\)"),
+    ("arrays.f90", ["gfortran", "-g", "-O1", "-c", "-o"], r"local `(field|grid)` of run\(\) \(arrays\.f90:\d+\)"),
 ])
-def test_local_variables_of_rust_and_fortran_that_may_be_pointers_have_names(part, wanted, tmp_path):
-    assert run(["gcc", "-g", FOLDER / "other_language.c", FOLDER / f"{part}.s", "-o", tmp_path / part]).returncode == 0
-    with Waiting([tmp_path / part], tmp_path / "out") as waiting:
+def test_local_variables_of_rust_and_fortran_that_may_be_pointers_have_names(source, compiler, wanted, tmp_path):
+    if shutil.which(compiler[0]) is None:
+        pytest.skip(f"no {compiler[0]} here")
+    assert run([*compiler, tmp_path / "part.o", FOLDER / source]).returncode == 0
+    words = ["-lgfortran"] if compiler[0] == "gfortran" else []
+    assert run(["gcc", "-g", FOLDER / "other_language.c", tmp_path / "part.o", *words, "-o", tmp_path / "program"]).returncode == 0
+    with Waiting([tmp_path / "program"], tmp_path / "out") as waiting:
         lines = [line for line in holders(waiting.pid)["holders"] if line["bytes"] > 1000000]
         assert waiting.answers()
     ways = [way["text"] for line in lines for way in line["ways"]]
@@ -1060,4 +1066,4 @@ def test_frameworks_keep_it_as_their_programs_say(program, tmp_path):
     assert document["passes"] < 16 or program != "torch_graphs.py"  # not link by link
     right = sum(way["samples"] for way in line["ways"] if way["kind"] == kind and re.fullmatch(pattern, without_growth(way["text"])))
     # Of PyTorch's blocks some are led to by words that were there before: any word of C++ counts.
-    assert line["samples"] == 32 and right >= 24, [(way["samples"], way["text"]) for way in line["ways"]]
+    assert line["samples"] == 32 and right >= 22, [(way["samples"], way["text"]) for way in line["ways"]]
