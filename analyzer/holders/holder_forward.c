@@ -32,20 +32,13 @@ struct reached {
 	bool is_known;   // it is a node of the search, and so are those above it
 };
 
-/* Those that were not looked into yet. */
-struct queue {
-	size_t next;
-	size_t count;
-	uint32_t *numbers;
-};
-
 struct forward {
 	struct holder_search *search;
 	uint64_t deadline_ns;
 	size_t count;
 	struct reached *reached;   // in their order
 	struct address_map places; // of what is reached, by its start
-	struct queue queues[2];    // blocks of imports come last: they lead to all that a library has
+	size_t next;               // what is reached and was not looked into yet
 	size_t met_count;
 	uint32_t *met;  // those that passes found, too
 	size_t missing; // samples without a way, that were not met
@@ -76,7 +69,7 @@ is_over(struct forward *forward)
 
 /* The memory of the block, or of the small object of Python, that the word leads to. */
 static bool
-find_memory(struct holder_search *search, uint64_t word, struct address_range *memory, bool *is_of_import)
+find_memory(struct holder_search *search, uint64_t word, struct address_range *memory)
 {
 	struct live_block block;
 
@@ -84,7 +77,6 @@ find_memory(struct holder_search *search, uint64_t word, struct address_range *m
 		return false;
 	if (live_blocks_find(search->look->blocks, word, &block)) {
 		*memory = (struct address_range){ block.addr, block.addr + (block.bytes != 0 ? block.bytes : 1) };
-		*is_of_import = site_lines_is_of_import(search->lines, site_lines_of(search->lines, block.site));
 		return true;
 	}
 	if (search->python->shape == NULL)
@@ -145,16 +137,12 @@ static void
 see_word(struct forward *forward, const struct holder *from, uint64_t at, uint64_t word)
 {
 	struct address_range memory;
-	bool is_of_import = false;
 
-	if (forward->count == FORWARD_MAX || !find_memory(forward->search, word, &memory, &is_of_import) ||
+	if (forward->count == FORWARD_MAX || !find_memory(forward->search, word, &memory) ||
 	    is_reached(forward, memory.start) || !is_held(forward->search, from, at, word, &memory))
 		return;
 
 	uint32_t number = reach(forward, from, &memory, at, word);
-	struct queue *queue = &forward->queues[is_of_import];
-
-	queue->numbers[queue->count++] = number;
 
 	const struct holder_node *node = holder_search_wanted(forward->search, memory.start);
 
@@ -225,13 +213,8 @@ look_into(struct forward *forward, uint32_t number)
 static void
 follow(struct forward *forward)
 {
-	for (unsigned turn = 1; turn % UNREGARDED != 0 || !is_over(forward); turn++) {
-		struct queue *queue = &forward->queues[forward->queues[0].next == forward->queues[0].count];
-
-		if (queue->next == queue->count)
-			return;
-		look_into(forward, queue->numbers[queue->next++]);
-	}
+	for (; forward->next < forward->count && (forward->next % UNREGARDED != 0 || !is_over(forward)); forward->next++)
+		look_into(forward, (uint32_t)forward->next);
 }
 
 /* Is there room for all that lies above this block, up to what is known or a root? */
@@ -291,10 +274,9 @@ start_at_globals(struct forward *forward, const struct python_frame **frames, si
 		uint64_t names = python_objects_at(python, frames[i]->start + python->shape->frame_names);
 		struct holder dict = { .number = FORWARD_NONE };
 		struct address_range memory;
-		bool is_of_import;
 
-		if (names == 0 || !find_memory(forward->search, names, &memory, &is_of_import) ||
-		    is_reached(forward, memory.start) || forward->count == FORWARD_MAX ||
+		if (names == 0 || !find_memory(forward->search, names, &memory) || is_reached(forward, memory.start) ||
+		    forward->count == FORWARD_MAX ||
 		    !python_objects_in(python, memory.start, memory.end - memory.start, &dict.object) ||
 		    !holder_search_ends_at(forward->search,
 		                           &dict.object)) // names for exec() are no module's: no way ends there
@@ -302,8 +284,8 @@ start_at_globals(struct forward *forward, const struct python_frame **frames, si
 		dict.number = reach(forward, &dict, &memory, 0, 0);
 		see_words(forward, &dict, names + DICT_KEYS, memory.end);
 	}
-	for (uint32_t i = 0, known = (uint32_t)forward->count; i < known; i++)
-		look_into(forward, i); // its storage, before a local variable has the same object
+	for (size_t known = forward->count; forward->next < known; forward->next++)
+		look_into(forward, (uint32_t)forward->next); // its storage, before a local variable has the same object
 }
 
 /* From the names that a person knows best. */
@@ -366,8 +348,6 @@ holder_search_go_forward(struct holder_search *search)
 	forward.reached = memory_zeroed(FORWARD_MAX, sizeof(*forward.reached));
 	address_map_make(&forward.places, FORWARD_MAX);
 	forward.met = memory_zeroed(FORWARD_MAX, sizeof(*forward.met));
-	for (size_t i = 0; i < 2; i++)
-		forward.queues[i].numbers = memory_zeroed(FORWARD_MAX, sizeof(*forward.queues[i].numbers));
 	if (search->python->shape != NULL)
 		start_at_names(&forward);
 	else
@@ -377,8 +357,6 @@ holder_search_go_forward(struct holder_search *search)
 		if (has_room(&forward, forward.met[i]))
 			take_way(&forward, forward.met[i]);
 	}
-	for (size_t i = 0; i < 2; i++)
-		free(forward.queues[i].numbers);
 	free(forward.reached);
 	address_map_free(&forward.places);
 	free(forward.met);

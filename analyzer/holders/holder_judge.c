@@ -177,6 +177,7 @@ find_best(struct holder_search *search)
 		search->nodes[i].cost = UINT32_MAX;
 		search->nodes[i].best = HOLDER_NONE;
 		search->nodes[i].way_root = (uint32_t)i;
+		search->nodes[i].is_guess = search->nodes[i].is_short = false;
 		if (holder_is_root(&search->nodes[i]))
 			costs[i] = start_cost(search, &search->nodes[i]);
 	}
@@ -188,8 +189,15 @@ find_best(struct holder_search *search)
 
 		node->cost = (uint32_t)(costs[order[i]] / COST(1));
 		node->best = best[order[i]];
-		if (node->best != HOLDER_NONE)
-			node->way_root = search->nodes[search->edges[node->best].from].way_root;
+		if (node->best == HOLDER_NONE)
+			continue;
+
+		const struct holder_edge *edge = &search->edges[node->best];
+		const struct holder_node *from = &search->nodes[edge->from];
+
+		node->way_root = from->way_root;
+		node->is_guess = from->is_guess || edge->hold == PYTHON_HOLD_PERHAPS;
+		node->is_short = from->is_short || edge->is_short;
 	}
 	memory_free_owned(&graph.edges);
 }
@@ -200,34 +208,13 @@ holder_search_best(const struct holder_search *search, uint32_t node)
 	return search->nodes[node].best != HOLDER_NONE ? &search->edges[search->nodes[node].best] : NULL;
 }
 
-bool
-holder_search_is_guess(const struct holder_search *search, uint32_t sample)
-{
-	const struct holder_edge *edge = holder_search_best(search, sample);
-
-	while (edge != NULL && edge->hold != PYTHON_HOLD_PERHAPS)
-		edge = holder_search_best(search, edge->from);
-	return edge != NULL;
-}
-
 /* Does its way end at a root that says enough, without a word that may be left over? */
 static bool
 is_sure(const struct holder_search *search, uint32_t sample)
 {
 	const struct holder_node *root = &search->nodes[search->nodes[sample].way_root];
 
-	return holder_is_root(root) && cost_of_root(search, root) <= COST_GOOD && !holder_search_is_guess(search, sample);
-}
-
-/* Does it end with a call, or an iterator? */
-static bool
-is_short(const struct holder_search *search, uint32_t sample)
-{
-	const struct holder_edge *edge = holder_search_best(search, sample);
-
-	while (edge != NULL && !edge->is_short)
-		edge = holder_search_best(search, edge->from);
-	return edge != NULL;
+	return holder_is_root(root) && cost_of_root(search, root) <= COST_GOOD && !search->nodes[sample].is_guess;
 }
 
 /*
@@ -240,9 +227,9 @@ start_room(const struct holder_search *search, uint32_t sample, uint64_t *used)
 {
 	const struct holder_node *node = &search->nodes[sample];
 
-	if (holder_search_is_guess(search, sample) || node->cost >= ANY_ROOM)
+	if (node->is_guess || node->cost >= ANY_ROOM)
 		used[sample] = 0;
-	else if (!is_sure(search, sample) || is_short(search, sample))
+	else if (!is_sure(search, sample) || node->is_short)
 		used[sample] = COST(ANY_ROOM - node->cost);
 }
 

@@ -75,6 +75,8 @@ struct holder_node {
 	bool is_wanted;      // a way from here on may be the better one of a sample below
 	uint32_t cost;       // of the best way from here to a root; UINT32_MAX = none yet
 	uint32_t way_root;   // where that way begins
+	bool is_guess;       // a word on it may be left over
+	bool is_short;       // it ends with a call, or an iterator
 	uint32_t best;       // the edge of that way; HOLDER_NONE = it is a root itself, or there is none
 };
 
@@ -153,9 +155,6 @@ void holder_search_judge(struct holder_search *search);
 
 /* By which its best way leads here; NULL = it is a root itself, or there is none. */
 const struct holder_edge *holder_search_best(const struct holder_search *search, uint32_t node);
-
-/* May a word on its way be left over? */
-bool holder_search_is_guess(const struct holder_search *search, uint32_t sample);
 
 /* Was everything looked for that may be a better way there, among words that are believed and memory that was read? */
 bool holder_search_is_done(const struct holder_search *search, uint32_t sample);

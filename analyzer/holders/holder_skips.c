@@ -100,37 +100,6 @@ add_skip(struct holder_skips *skips, const struct live_block *block)
 
 ORDER_OF(compare_ranges, struct address_range, order_numbers(a->start, b->start))
 
-static bool
-has_block(const struct process_look *look, uint64_t start, uint64_t end)
-{
-	struct live_block block;
-
-	return end - start > PROCESS_MEMORY_PAGE || live_blocks_last_in(look->blocks, start, end, &block);
-}
-
-/* Beside blocks of data is what the allocator keeps of them: reading that in each pass would cost as much as reading a page. */
-static void
-join_skips(const struct skip_search *search)
-{
-	const struct holder_skips *skips = search->skips;
-
-	for (size_t i = 0; i < skips->count && !is_late(search); i++) {
-		struct address_range *skip = &skips->ranges[i];
-		const struct root_range *range = root_ranges_at(&search->look->ranges, skip->start);
-
-		if (range == NULL || range->kind != ROOT_HEAP)
-			continue;
-
-		uint64_t lowest = i != 0 && skip[-1].end > range->start ? skip[-1].end : range->start;
-		uint64_t highest = i + 1 < skips->count && skip[1].start < range->end ? skip[1].start : range->end;
-
-		if (lowest < skip->start && !has_block(search->look, lowest, skip->start))
-			skip->start = lowest;
-		if (skip->end < highest && !has_block(search->look, skip->end, highest))
-			skip->end = highest;
-	}
-}
-
 /* Of blocks whose sites have no pointers, as far as was looked. */
 static void
 find_data(const struct skip_search *search)
@@ -164,7 +133,6 @@ holder_skips_find(struct holder_skips *skips, struct process_look *look, uint64_
 	if (!is_late(&search))
 		find_data(&search);
 	SORT(skips->ranges, skips->count, compare_ranges);
-	join_skips(&search);
 	free(search.looked_at);
 }
 

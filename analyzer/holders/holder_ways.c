@@ -13,6 +13,7 @@
 
 #include "base/items.h"
 #include "base/memory.h"
+#include "base/text_pool.h"
 #include "base/units.h"
 
 #define CHAIN_MAX 256    // steps, when those that follow each other are one
@@ -275,64 +276,56 @@ holder_step_has_many(const struct holder_step *step)
 	return step->items != UINT64_MAX && step->items > (step->edge.kind == PYTHON_EDGE_INDEX ? MANY_IN_A_ROW : MANY);
 }
 
-/* Of a module or a class; module: out, the one, or that of the other. */
-static void
-root_name(struct holder_search *search, const struct holder_node *node, char name[2 * PYTHON_NAME_BYTES], char **module)
+/* The name of a module or a class. way->module: out, the one, or that of the other. */
+static const char *
+root_name(struct holder_search *search, const struct holder_node *node, struct text_pool *texts, struct holder_way *way)
 {
-	const struct python_type *type = NULL;
+	const struct python_type *type = node->root == HOLDER_END_CLASS
+	                                     ? python_objects_type(search->python, node->object.addr)
+	                                     : NULL;
+	char name[2 * PYTHON_NAME_BYTES] = "?";
 
 	if (node->root == HOLDER_END_MODULE &&
 	    python_objects_module(search->python, &node->object, name, &(bool){ false }) && strcmp(name, "__main__") != 0 &&
 	    strcmp(name, "__mp_main__") != 0)
-		*module = memory_text(name);
-	if (node->root == HOLDER_END_CLASS)
-		type = python_objects_type(search->python, node->object.addr);
-	if (type == NULL)
-		return;
-	python_objects_type_name(type, name);
-	*module = memory_text(type->module);
-}
-
-/* What Python knows about a root. NULL: symbols must tell it. */
-static char *
-root_text(struct holder_search *search, const struct holder_step *step, char **module)
-{
-	const struct holder_node *node = step->node;
-	char name[2 * PYTHON_NAME_BYTES] = "?";
-
-	char *key = TEXT(PYTHON_NAME_BYTES, "%s", step->edge.name);
-	unquote(key);
-	if (node->kind == HOLDER_FRAME || (node->root == HOLDER_END_FRAME && step->edge.function[0] != '\0'))
-		return step->edge.kind == PYTHON_EDGE_LOCAL
-		           ? memory_printed("local `%s` of %s", step->edge.name, step->edge.function)
-		           : memory_printed("a temporary value of %s?", step->edge.function);
-	root_name(search, node, name, module);
-	switch (node->root) {
-	case HOLDER_END_MODULE:
-		return step->edge.kind == PYTHON_EDGE_KEY && !step->is_storage
-		           ? memory_printed("global `%s` of module %s", key, name)
-		           : memory_printed("the names of module %s", name);
-	case HOLDER_END_CLASS:
-		return step->edge.kind == PYTHON_EDGE_ATTRIBUTE ? memory_printed("attribute `%s` of class %s", key, name)
-		                                                : memory_printed("class %s", name);
-	case HOLDER_END_FRAME:
-		return memory_text("a frame that runs");
-	case HOLDER_END_NONE:
-		break;
+		way->module = text_pool_add_original(texts, name);
+	if (type != NULL) {
+		python_objects_type_name(type, name);
+		way->module = text_pool_add_original(texts, type->module);
 	}
-	return NULL;
+	return text_pool_add_original(texts, name);
 }
 
-/* Says what the sample itself is, when it is a root: a class, a module's names or a frame. */
-static char *
-root_itself_text(struct holder_search *search, const struct holder_node *node, char **module)
+/* What Python knows about a root; step: NULL = the sample is the root itself. False: symbols must tell it. */
+static bool
+read_root(struct holder_search *search, const struct holder_node *node, const struct holder_step *step,
+          struct text_pool *texts, struct holder_way *way)
 {
-	char name[2 * PYTHON_NAME_BYTES] = "?";
+	static const struct {
+		enum way_step_kind named; // by what it leads on
+		enum way_step_kind other;
+		enum python_edge_kind name;
+	} kinds[] = {
+		[HOLDER_END_NONE] = { WAY_LOCAL, WAY_TEMPORARY, PYTHON_EDGE_LOCAL },
+		[HOLDER_END_MODULE] = { WAY_GLOBAL, WAY_MODULE, PYTHON_EDGE_KEY },
+		[HOLDER_END_CLASS] = { WAY_ATTRIBUTE, WAY_CLASS, PYTHON_EDGE_ATTRIBUTE },
+		[HOLDER_END_FRAME] = { WAY_FRAME, WAY_FRAME, PYTHON_EDGE_UNKNOWN },
+	};
+	const bool is_frame = step != NULL && (node->kind == HOLDER_FRAME ||
+	                                       (node->root == HOLDER_END_FRAME && step->edge.function[0] != '\0'));
+	const enum holder_end end = is_frame ? HOLDER_END_NONE : node->root;
+	char key[PYTHON_NAME_BYTES];
 
-	root_name(search, node, name, module);
-	return node->root == HOLDER_END_CLASS    ? memory_printed("class %s, which is this block", name)
-	       : node->root == HOLDER_END_MODULE ? memory_printed("module %s, whose names are this block", name)
-	                                         : memory_text("a frame that runs, which is this block");
+	if (end == HOLDER_END_NONE && !is_frame)
+		return false;
+	(void)memory_text_in(key, sizeof(key), "%s", step != NULL ? step->edge.name : "");
+	unquote(key);
+	way->begin = model_way_step(
+		step != NULL && step->edge.kind == kinds[end].name && !step->is_storage ? kinds[end].named : kinds[end].other,
+		text_pool_add_original(texts, key),
+		is_frame ? text_pool_add_original(texts, step->edge.function) : root_name(search, node, texts, way));
+	way->begin.by = step != NULL ? WAY_BY_NOTHING : WAY_BY_ITSELF;
+	return true;
 }
 
 /* Does the way lead through one of its many items? A tuple does not grow. */
@@ -451,7 +444,7 @@ read_above(struct holder_search *search, uint32_t sample, bool is_lost, struct h
 }
 
 static void
-read_without_root(struct holder_search *search, uint32_t sample, struct holder_way *way)
+read_without_root(struct holder_search *search, uint32_t sample, struct text_pool *texts, struct holder_way *way)
 {
 	char name[2 * PYTHON_NAME_BYTES];
 	uint64_t counted;
@@ -462,29 +455,31 @@ read_without_root(struct holder_search *search, uint32_t sample, struct holder_w
 	bool is_unseen = !is_short && holder_search_unseen(search, sample, &node, &counted, &seen);
 	is_short = is_short || holder_search_is_over(search); // then it may not have asked all
 
+	const char *reason = "";
+
 	/* Words that may be left over lead on and on to what an extension holds: that is not a chain. */
 	if (is_short) {
-		way->kind = HOLDER_WAY_UNFINISHED;
-		way->begin = memory_text(search->is_late ? "there was no time to find it" : "too many blocks lead there");
+		way->kind = HOLDERS_UNFINISHED;
+		reason = search->is_late ? "there was no time to find it" : "too many blocks lead there";
 	} else if (is_unseen) {
-		way->kind = HOLDER_WAY_UNSEEN;
+		way->kind = HOLDERS_UNSEEN;
 		python_objects_type_name(search->nodes[node].object.type, name);
-		way->begin = counted == UINT64_MAX
-		                 ? memory_printed("%s, which lives for ever", name)
-		                 : memory_printed("%s with %" PRIu64 " reference%s, of which %" PRIu64 " %s found", name,
-		                                  counted, UNITS_S(counted), seen, seen == 1 ? "was" : "were");
+		reason = counted == UINT64_MAX
+		             ? TEXT(2 * sizeof(name), "%s, which lives for ever", name)
+		             : TEXT(2 * sizeof(name), "%s with %" PRIu64 " reference%s, of which %" PRIu64 " %s found", name,
+		                    counted, UNITS_S(counted), seen, seen == 1 ? "was" : "were");
 	} else if (!holder_search_is_done(search, sample)) {
-		way->kind = HOLDER_WAY_UNFINISHED;
+		way->kind = HOLDERS_UNFINISHED;
 		read_above(search, sample, false, way);
-		way->begin = memory_printed("it is in a long chain%s", way->step_count != 0 ? ": " : "");
+		reason = "it is in a long chain";
 	} else if (search->look->ranges.shared_bytes != 0) {
-		way->kind = HOLDER_WAY_UNREAD;
-		way->begin = memory_text("");
+		way->kind = HOLDERS_UNREAD;
 	} else {
-		way->kind = HOLDER_WAY_LOST;
-		way->begin = memory_text("");
+		way->kind = HOLDERS_LOST;
 		read_above(search, sample, true, way);
 	}
+	way->has_begin = true;
+	way->begin = model_way_step(WAY_REASON, text_pool_add_original(texts, reason), "");
 }
 
 /* Was time or room up before all better ways were looked for? */
@@ -500,52 +495,52 @@ is_way_told(const struct holder_search *search, uint32_t sample)
 {
 	if (search->nodes[sample].cost == UINT32_MAX || holder_search_is_over(search))
 		return false;
-	return !is_cut_short(search, sample) || (search->python->shape == NULL && !holder_search_is_guess(search, sample));
+	return !is_cut_short(search, sample) || (search->python->shape == NULL && !search->nodes[sample].is_guess);
 }
 
-static const char *
+static enum way_call
 call_of(const struct holder_search *search, const struct holder_way *way)
 {
 	enum holder_kind kind = search->nodes[way->root].kind;
 
 	if (way->root_edge == NULL || search->python->shape == NULL)
-		return "";
+		return WAY_CALL_NONE;
 	if (kind == HOLDER_STACK || kind == HOLDER_REGISTER)
-		return "native";
-	return way->root_edge->is_library ? "python" : "";
+		return WAY_CALL_NATIVE;
+	return way->root_edge->is_library ? WAY_CALL_PYTHON : WAY_CALL_NONE;
 }
 
 /* Whose the container is: the module of the class that has it, else that of the root. */
 static void
-find_module(const struct chain *chain, const struct holder_step *container, struct holder_way *way)
+find_module(const struct chain *chain, const struct holder_step *container, struct text_pool *texts,
+            struct holder_way *way)
 {
 	for (const struct holder_step *step = container; container != NULL && step-- > chain->steps;) {
 		const struct python_type *type = step->node->object.type;
 
 		if (type == NULL || !type->is_of_python)
 			continue;
-		free(way->module);
-		way->module = memory_text(type->module);
+		way->module = text_pool_add_original(texts, type->module);
 		break;
 	}
 }
 
 void
-holder_way_read(struct holder_search *search, uint32_t sample, struct holder_way *way)
+holder_way_read(struct holder_search *search, uint32_t sample, struct text_pool *texts, struct holder_way *way)
 {
 	OWNED struct chain *chain = memory_zeroed(1, sizeof(*chain));
 	const struct holder_edge *edge = holder_search_best(search, sample);
 
-	*way = (struct holder_way){ .kind = HOLDER_WAY_HELD, .root = search->nodes[sample].way_root, .call = "" };
+	*way = (struct holder_way){ .kind = HOLDERS_HELD, .root = search->nodes[sample].way_root, .module = "" };
 	for (; edge != NULL; edge = holder_search_best(search, edge->from))
 		way->root_edge = edge;
 	way->call = call_of(search, way);
 	if (!is_way_told(search, sample)) {
-		read_without_root(search, sample, way);
+		read_without_root(search, sample, texts, way);
 		return;
 	}
-	if (holder_search_is_guess(search, sample) || is_cut_short(search, sample))
-		way->kind = HOLDER_WAY_PERHAPS;
+	if (search->nodes[sample].is_guess || is_cut_short(search, sample))
+		way->kind = HOLDERS_PERHAPS;
 	read_chain(search, sample, chain);
 
 	struct holder_step *container = container_of(chain);
@@ -556,18 +551,9 @@ holder_way_read(struct holder_search *search, uint32_t sample, struct holder_way
 		way->items = container->items;
 		way->grown_site = container->grown_site;
 	}
-	way->begin = chain->count != 0 ? root_text(search, &chain->steps[0], &way->module)
-	                               : root_itself_text(search, &search->nodes[sample], &way->module);
-	find_module(chain, container, way);
+	way->has_begin = read_root(search, &search->nodes[way->root], chain->count != 0 ? &chain->steps[0] : NULL, texts,
+	                           way);
+	find_module(chain, container, texts, way);
 	way->into = chain->steps[0].last.into;
 	keep_steps(search, chain, 1, sample, way);
-}
-
-void
-holder_way_free(struct holder_way *way)
-{
-	free(way->begin);
-	free(way->module);
-	free(way->steps);
-	*way = (struct holder_way){ 0 };
 }

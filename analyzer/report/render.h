@@ -40,8 +40,6 @@ void render_text_totals(const struct report *report, FILE *stream);
 void render_text_lines(const struct report *report, const struct render_options *options, FILE *stream);
 /* What the row's line of code says, under its row; nothing when it is not known. */
 void render_text_source(const struct report_place *where, FILE *stream);
-/* "by global `hot` of module __main__ -> ...": what stands behind "held". NULL = nothing is known. Freed by the caller. */
-char *render_holder_words(const struct holders_way *way, uint64_t samples);
 void render_text_holder(const struct holders_way *way, uint64_t samples, FILE *stream); // below a line: how it was held
 void render_text_stack(const struct report *report, const struct report_line *line,
                        const struct render_options *options, FILE *stream);

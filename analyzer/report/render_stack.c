@@ -140,45 +140,10 @@ row_of(const char *text, size_t room)
 	return length != 0 ? length : strcspn(text, " "); // one word that is longer
 }
 
-static const char *
-lost_words(const struct holders_way *way)
-{
-	if (strcmp(way->kind, "lost") != 0)
-		return "";
-	if (model_holders_are_circles(way))
-		return "in a circle, which gc.collect() frees: ";
-	return way->text[0] != '\0' ? "only lost blocks lead there: " : "no pointer leads there";
-}
-
-char *
-render_holder_words(const struct holders_way *way, uint64_t samples)
-{
-	static const struct {
-		const char *kind;
-		const char *words;
-	} kinds[] = { { "held", "by " },
-		          { "perhaps", "perhaps by " },
-		          { "lost", "by nothing: " },
-		          { "unseen", "by something that was not found: " },
-		          { "unread", "by nothing that was read " } };
-	char share[64] = "";
-	char *text;
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (strcmp(kinds[i].kind, way->kind) != 0)
-			continue;
-		if (way->samples != samples)
-			(void)snprintf(share, sizeof(share), "  (%" PRIu64 " of %" PRIu64 " samples)", way->samples, samples);
-		text = memory_printed("%s%s%s%s", kinds[i].words, lost_words(way), way->text, share);
-		return text;
-	}
-	return NULL;
-}
-
 void
 render_text_holder(const struct holders_way *way, uint64_t samples, FILE *stream)
 {
-	OWNED char *text = render_holder_words(way, samples);
+	OWNED char *text = model_way_sentence(way, samples);
 
 	for (const char *at = text; at != NULL && *at != '\0';) {
 		size_t length = row_of(at, PAGE_COLUMNS - 5 - INDENT);

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "holders/holder_search.h"
-#include "holders/python_shapes.h"
 
 #define NODES 3 // a static variable, an object, the sample
 
@@ -32,7 +31,7 @@ static void
 what_has_no_time_is_not_judged(void **state)
 {
 	static const uint32_t sample = NODES - 1;
-	const struct python_shape shape = { .version = 0x030b };
+	const struct python_layout shape = { .version = 0x030b };
 	struct process_look look = { .memory = { .fetch = fetch } };
 	struct python_objects python = { .memory = &look.memory, .shape = &shape };
 	struct python_type type = { .name = "Node" };

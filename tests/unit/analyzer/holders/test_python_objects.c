@@ -131,7 +131,7 @@ set_up(void **state)
 	memset(image, 0, sizeof(image));
 	used = PROCESS_MEMORY_PAGE;
 	memory = (struct process_memory){ .fetch = fetch };
-	python = (struct python_objects){ .memory = &memory, .shape = python_shape_find(0x030b0700), .why = "" };
+	python = (struct python_objects){ .memory = &memory, .shape = python_layout_find(0x030b0700, false), .why = "" };
 	type_type = 0;
 	type_type = make_type("type", 408, TYPE | COLLECTED, 0);
 	python.type_type = type_type;
@@ -247,7 +247,7 @@ an_object_that_was_released_is_none(void **state)
 	struct python_object found;
 
 	(void)state;
-	python.shape = python_shape_find(0x030e0a00);
+	python.shape = python_layout_find(0x030e0a00, false);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct python_object list = make_object(list_type, 40);
 
@@ -282,9 +282,11 @@ an_object_of_a_free_threaded_build_is_found(void **state)
 	put(list_type + 32, 40 + 16); // its size
 	put(object.addr + 8, list_type - 16);
 	python_objects_detach(&python); // what was read of types before
-	python = (struct python_objects){
-		.memory = &memory, .shape = python_shape_find(0x030d0000), .why = "", .shift = 16, .type_type = type_type
-	};
+	python = (struct python_objects){ .memory = &memory,
+		                              .shape = python_layout_find(0x030d0000, false),
+		                              .why = "",
+		                              .shift = 16,
+		                              .type_type = type_type };
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		put(object.addr - 8, (uint64_t)rows[i].own << 32);
 		put(object.addr, rows[i].others);
@@ -487,7 +489,7 @@ members_have_the_names_of_their_version(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *name = python_shape_member(python_shape_find(cases[i].version), cases[i].type,
+		const char *name = python_shape_member(python_layout_find(cases[i].version, false), cases[i].type,
 		                                       cases[i].is_exception, cases[i].offset);
 
 		if (cases[i].name == NULL)
@@ -495,9 +497,9 @@ members_have_the_names_of_their_version(void **state)
 		else
 			assert_string_equal(name, cases[i].name);
 	}
-	assert_null(python_shape_find(0x03070000));
-	assert_null(python_shape_find(0x03100000));
-	assert_null(python_shape_find(0));
+	assert_null(python_layout_find(0x03070000, false));
+	assert_null(python_layout_find(0x03100000, false));
+	assert_null(python_layout_find(0, false));
 }
 
 int
