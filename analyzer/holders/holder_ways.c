@@ -16,11 +16,11 @@
 #include "base/text_pool.h"
 #include "base/units.h"
 
-#define CHAIN_MAX 256    // steps, when those that follow each other are one
-#define MANY 8u          // items with more than so many: their keys say nothing,
-#define MANY_IN_A_ROW 4u // nor do their numbers
-#define FEW 32u          // items: rather than such a container one of more is named
-#define LOST_NODES 128u  // that are looked at
+#define CHAIN_MAX (4 * HOLDER_WAY_STEPS) // steps, when those that follow each other are one
+#define MANY 8u                          // items with more than so many: their keys say nothing,
+#define MANY_IN_A_ROW 4u                 // nor do their numbers
+#define FEW 32u                          // items: rather than such a container one of more is named
+#define LOST_NODES 128u                  // that are looked at
 
 struct chain {
 	size_t count;
@@ -119,36 +119,24 @@ is_frame_of_generator(const struct holder_step *last, const struct holder_step *
 }
 
 /*
- * Joins two steps where the second one has the name: an instance or a class and its dictionary; thread-local data and the dictionary of a
- * thread; a generator and its frame (up to 3.10).
+ * Where the second of two steps has the name, it is that of the first: an instance or a class and its dictionary; thread-local data and the
+ * dictionary of a thread; a generator and its frame (up to 3.10). False: they are two.
  */
-static void
-join_parts(struct chain *chain)
+static bool
+take_name(struct holder_step *last, const struct holder_step *step)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < chain->count; i++) {
-		struct holder_step *last = kept != 0 ? &chain->steps[kept - 1] : NULL;
-		struct holder_step *step = &chain->steps[i];
-
-		if (last != NULL && is_dict(step) &&
-		    is_attribute(last, "dummies")) { // of thread-local data: a dictionary for each thread
-			(void)snprintf(last->edge.name, sizeof(last->edge.name), "__dict__");
-			continue;
-		}
-		if (last != NULL && is_dict(step) && step->edge.kind == PYTHON_EDGE_KEY && is_attribute(last, "__dict__")) {
-			last->edge = step->edge;
-			last->edge.kind = PYTHON_EDGE_ATTRIBUTE;
-			unquote(last->edge.name);
-			continue;
-		}
-		if (last != NULL && is_frame_of_generator(last, step)) {
-			last->edge = step->edge;
-			continue;
-		}
-		chain->steps[kept++] = *step;
+	if (is_dict(step) && is_attribute(last, "dummies")) { // of thread-local data: a dictionary for each thread
+		(void)snprintf(last->edge.name, sizeof(last->edge.name), "__dict__");
+	} else if (is_dict(step) && step->edge.kind == PYTHON_EDGE_KEY && is_attribute(last, "__dict__")) {
+		last->edge = step->edge;
+		last->edge.kind = PYTHON_EDGE_ATTRIBUTE;
+		unquote(last->edge.name);
+	} else if (is_frame_of_generator(last, step)) {
+		last->edge = step->edge;
+	} else {
+		return false;
 	}
-	chain->count = kept;
+	return true;
 }
 
 static bool
@@ -190,59 +178,40 @@ add_block(struct holder_step *to, const struct holder_step *from)
 	to->is_alike = to->is_alike && from->is_alike && to->tables[0] == from->tables[0];
 }
 
-static size_t
-without_repeats(struct chain *chain, size_t first)
+/* first: from this step on, steps that are alike become one. A long way keeps its begin and its end, which are told. */
+static void
+add_step(struct chain *chain, const struct holder_step *step, size_t first)
 {
-	size_t kept = 0;
+	if (chain->count == 0 || !take_name(&chain->steps[chain->count - 1], step))
+		chain->steps[chain->count++] = *step;
 
-	for (size_t i = 0; i < chain->count; i++) {
-		if (kept > first && is_like(&chain->steps[kept - 1], &chain->steps[i])) {
-			chain->steps[kept - 1].is_repeated = true;
-			add_tables(&chain->steps[kept - 1], &chain->steps[i]);
-			add_block(&chain->steps[kept - 1], &chain->steps[i]);
-		} else
-			chain->steps[kept++] = chain->steps[i];
+	struct holder_step *last = &chain->steps[chain->count - 1];
+
+	if (chain->count > first + 1 && is_like(last - 1, last)) {
+		chain->count--;
+		last[-1].is_repeated = true;
+		add_tables(last - 1, last);
+		add_block(last - 1, last);
+	} else if (chain->count == CHAIN_MAX) {
+		chain->count--;
+		chain->left_out++;
+		memmove(&chain->steps[HOLDER_WAY_STEPS], &chain->steps[HOLDER_WAY_STEPS + 1],
+		        (chain->count - HOLDER_WAY_STEPS) * sizeof(*last));
 	}
-	return kept;
 }
 
-static void
-join(struct chain *chain, size_t first)
-{
-	join_parts(chain);
-	chain->count = without_repeats(chain, first);
-}
-
-/* A long way keeps its begin and its end, which are told. */
-static void
-make_room(struct chain *chain, size_t first)
-{
-	const size_t half = CHAIN_MAX / 2;
-
-	join(chain, first);
-	if (chain->count <= half)
-		return;
-	chain->left_out += chain->count - half;
-	memmove(&chain->steps[HOLDER_WAY_STEPS], &chain->steps[chain->count - (half - HOLDER_WAY_STEPS)],
-	        (half - HOLDER_WAY_STEPS) * sizeof(chain->steps[0]));
-	chain->count = half;
-}
-
-/* nodes: from the sample on; edges[i] leads to nodes[i]. first: from this step on, steps that are alike become one. */
+/* nodes: from the sample on; edges[i] leads to nodes[i]. */
 static void
 make_chain(struct holder_search *search, const uint32_t *nodes, const uint32_t *edges, size_t count, size_t first,
            struct chain *chain)
 {
 	chain->count = chain->left_out = 0;
-	for (size_t i = count - 1; i > 0;) {
-		if (chain->count == CHAIN_MAX)
-			make_room(chain, first);
-		size_t used = read_step(search, nodes, edges, i, &chain->steps[chain->count]);
+	for (size_t i = count - 1, used; i > 0; i -= used) {
+		struct holder_step step;
 
-		chain->count++;
-		i -= used;
+		used = read_step(search, nodes, edges, i, &step);
+		add_step(chain, &step, first);
 	}
-	join(chain, first);
 }
 
 /* Where a way goes through objects of a graph of PyTorch, the first of them is told with the size of the graph. */
@@ -416,10 +385,10 @@ read_above(struct holder_search *search, uint32_t sample, bool is_lost, struct h
 	OWNED struct chain *chain = memory_zeroed(1, sizeof(*chain));
 	OWNED uint32_t *found = memory_zeroed(search->node_count, sizeof(*found));
 	OWNED uint32_t *above = memory_zeroed(search->node_count, sizeof(*above));
-	uint32_t nodes[CHAIN_MAX];
-	uint32_t edges[CHAIN_MAX];
+	uint32_t nodes[LOST_NODES + 1];
+	uint32_t edges[LOST_NODES + 1];
 	size_t count = 0;
-	uint32_t path[CHAIN_MAX];
+	uint32_t path[LOST_NODES];
 	size_t length = 0;
 
 	size_t found_count = holder_search_above(search, sample, found, above, LOST_NODES);
@@ -430,7 +399,7 @@ read_above(struct holder_search *search, uint32_t sample, bool is_lost, struct h
 	uint32_t at = found[is_lost ? choose_top(search, found, found_count) : farthest(search, found, found_count)];
 
 	/* Down to the sample; then the other way round. */
-	for (; above[at] != HOLDER_NONE && length < CHAIN_MAX - 1; at = search->edges[path[length++]].to)
+	for (; above[at] != HOLDER_NONE && length < LOST_NODES; at = search->edges[path[length++]].to)
 		path[length] = above[at];
 	nodes[count++] = sample;
 	while (length-- > 0) {
