@@ -423,7 +423,7 @@ is_load_by_look(const struct model *model, struct model_site *site, bool guess)
 	const struct holders_way *way = way_of(model, site);
 
 	site->is_of_call = rank_is_of_call(model, site);
-	return site->is_of_call || (guess && (way == NULL || strcmp(way->kind, "lost") != 0));
+	return site->is_of_call || (guess && (way == NULL || way->kind != HOLDERS_LOST));
 }
 
 /* The storage of a container may be newer than the objects in it: a line has paused in all that it holds. These have not. */

@@ -28,7 +28,7 @@ json_t *json_read_text(const char *text, size_t bytes);
 
 /*
  * Fills the struct from foreign input: whatever is something else than its field becomes 0, false, an empty array, "", or of a text with `values`
- * NULL. Reads numbers, truths, texts and JSON_OBJECTS behind a pointer. Texts are clean; they and arrays live in the pool.
+ * NULL, of JSON_ENUM the number behind the last. Reads these, numbers, truths, texts and JSON_OBJECTS behind a pointer. Texts are clean; they and arrays live in the pool.
  */
 void json_read_object(const json_t *from, const struct json_object *object, struct text_pool *pool, void *owner);
 

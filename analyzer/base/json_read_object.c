@@ -29,6 +29,18 @@ read_text(const json_t *from, const struct json_field *field, struct text_pool *
 	return field->values[i];
 }
 
+/* Behind the last one: it is none of them. */
+static unsigned
+read_enum(const json_t *from, const struct json_field *field)
+{
+	const char *text = json_string_value(from) != NULL ? json_string_value(from) : "";
+	unsigned number = 0;
+
+	while (field->value_of(number) != NULL && strcmp(field->value_of(number), text) != 0)
+		number++;
+	return number;
+}
+
 static void
 read_array(const json_t *from, const struct json_field *field, struct text_pool *pool, void *owner)
 {
@@ -57,6 +69,8 @@ json_read_object(const json_t *from, const struct json_object *object, struct te
 			*(bool *)member = json_is_true(value);
 		else if (field->kind == JSON_TEXT)
 			*(const char **)member = read_text(value, field, pool);
+		else if (field->kind == JSON_ENUM)
+			*(unsigned *)member = read_enum(value, field);
 		else if (field->kind == JSON_OBJECTS)
 			read_array(value, field, pool, owner);
 	}

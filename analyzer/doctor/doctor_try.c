@@ -21,7 +21,7 @@
 #include "launch/program.h"
 #include "model/model_load.h"
 
-/* Versions: the rows of shim/python/python_layout.c. */
+/* Versions: the rows of kmem_python.h. */
 static const char
 	other_python[] = "take CPython 3.8 to 3.15, as python.org or Debian builds it, to see lines of Python";
 

@@ -14,13 +14,11 @@
 #include "holders/holder_search.h"
 
 #define FORWARD_MAX 131072u
-#define FORWARD_PLACES (FORWARD_MAX * 2)
 #define FORWARD_NONE UINT32_MAX
 #define PART_OF_TIME 2                    // of what is left
 #define UNREGARDED 64                     // blocks between two looks at the clock
 #define PIECE_WORDS 512u                  // that are read at once
 #define PIECE_BYTES (UINT64_C(4) << 20)   // of what is scanned, between two looks at the clock
-#define LINKS_COUNTED 12u                 // from a root on; what lies behind them is a chain
 #define NODES_KEPT (HOLDER_NODES_MAX / 4) // for passes that follow
 #define DICT_KEYS 32u
 
@@ -31,24 +29,16 @@ struct reached {
 	uint64_t at;     // the word that leads there
 	uint64_t value;  // and what stands in it
 	uint32_t parent; // where that word is; FORWARD_NONE = in a root, or this is one
-	uint32_t links;  // from the root
 	bool is_known;   // it is a node of the search, and so are those above it
-};
-
-/* Those that were not looked into yet. */
-struct queue {
-	size_t next;
-	size_t count;
-	uint32_t *numbers;
 };
 
 struct forward {
 	struct holder_search *search;
 	uint64_t deadline_ns;
 	size_t count;
-	struct reached *reached; // in their order
-	uint32_t *places;        // hash of starts
-	struct queue queues[2];  // blocks of imports come last: they lead to all that a library has
+	struct reached *reached;   // in their order
+	struct address_map places; // of what is reached, by its start
+	size_t next;               // what is reached and was not looked into yet
 	size_t met_count;
 	uint32_t *met;  // those that passes found, too
 	size_t missing; // samples without a way, that were not met
@@ -64,15 +54,10 @@ struct holder {
 	uint64_t owner_value;
 };
 
-static uint32_t *
-place_of(struct forward *forward, uint64_t start)
+static bool
+is_reached(const struct forward *forward, uint64_t start)
 {
-	uint32_t i = (uint32_t)(start * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-
-	while (forward->places[i % FORWARD_PLACES] != FORWARD_NONE &&
-	       forward->reached[forward->places[i % FORWARD_PLACES]].start != start)
-		i++;
-	return &forward->places[i % FORWARD_PLACES];
+	return address_map_find(&forward->places, start) != ADDRESS_NONE;
 }
 
 static bool
@@ -84,7 +69,7 @@ is_over(struct forward *forward)
 
 /* The memory of the block, or of the small object of Python, that the word leads to. */
 static bool
-find_memory(struct holder_search *search, uint64_t word, struct address_range *memory, bool *is_of_import)
+find_memory(struct holder_search *search, uint64_t word, struct address_range *memory)
 {
 	struct live_block block;
 
@@ -92,7 +77,6 @@ find_memory(struct holder_search *search, uint64_t word, struct address_range *m
 		return false;
 	if (live_blocks_find(search->look->blocks, word, &block)) {
 		*memory = (struct address_range){ block.addr, block.addr + (block.bytes != 0 ? block.bytes : 1) };
-		*is_of_import = site_lines_is_of_import(search->lines, site_lines_of(search->lines, block.site));
 		return true;
 	}
 	if (search->python->shape == NULL)
@@ -144,12 +128,8 @@ reach(struct forward *forward, const struct holder *from, const struct address_r
 {
 	struct reached *added = &forward->reached[forward->count];
 
-	*added = (struct reached){
-		memory->start, memory->end,  at,
-		value,         from->number, from->number != FORWARD_NONE ? forward->reached[from->number].links + 1 : 1,
-		false
-	};
-	*place_of(forward, memory->start) = (uint32_t)forward->count;
+	*added = (struct reached){ memory->start, memory->end, at, value, from->number, false };
+	address_map_put(&forward->places, memory->start, (uint32_t)forward->count);
 	return (uint32_t)forward->count++;
 }
 
@@ -157,16 +137,12 @@ static void
 see_word(struct forward *forward, const struct holder *from, uint64_t at, uint64_t word)
 {
 	struct address_range memory;
-	bool is_of_import = false;
 
-	if (forward->count == FORWARD_MAX || !find_memory(forward->search, word, &memory, &is_of_import) ||
-	    *place_of(forward, memory.start) != FORWARD_NONE || !is_held(forward->search, from, at, word, &memory))
+	if (forward->count == FORWARD_MAX || !find_memory(forward->search, word, &memory) ||
+	    is_reached(forward, memory.start) || !is_held(forward->search, from, at, word, &memory))
 		return;
 
 	uint32_t number = reach(forward, from, &memory, at, word);
-	struct queue *queue = &forward->queues[is_of_import];
-
-	queue->numbers[queue->count++] = number;
 
 	const struct holder_node *node = holder_search_wanted(forward->search, memory.start);
 
@@ -221,7 +197,7 @@ look_into(struct forward *forward, uint32_t number)
 	struct holder holder = { .number = number };
 	struct python_object owner;
 
-	if (holder_search_is_skipped(search, reached->start, reached->end))
+	if (holder_skips_has(&search->skips, reached->start, reached->end))
 		return;
 	if (parent != NULL && python_objects_in(search->python, parent->start, parent->end - parent->start, &owner) &&
 	    python_objects_is_buffer(search->python, &owner, reached->at)) {
@@ -237,13 +213,8 @@ look_into(struct forward *forward, uint32_t number)
 static void
 follow(struct forward *forward)
 {
-	for (unsigned turn = 1; turn % UNREGARDED != 0 || !is_over(forward); turn++) {
-		struct queue *queue = &forward->queues[forward->queues[0].next == forward->queues[0].count];
-
-		if (queue->next == queue->count)
-			return;
-		look_into(forward, queue->numbers[queue->next++]);
-	}
+	for (; forward->next < forward->count && (forward->next % UNREGARDED != 0 || !is_over(forward)); forward->next++)
+		look_into(forward, (uint32_t)forward->next);
 }
 
 /* Is there room for all that lies above this block, up to what is known or a root? */
@@ -258,7 +229,7 @@ has_room(const struct forward *forward, uint32_t number)
 	return wanted <= HOLDER_NODES_MAX - NODES_KEPT;
 }
 
-/* What lies on the way becomes a part of the search, from the block up: so costs go down along it in one turn. */
+/* What lies on the way becomes a part of the search, from the block up to what is known. */
 static void
 take_way(struct forward *forward, uint32_t number)
 {
@@ -272,8 +243,6 @@ take_way(struct forward *forward, uint32_t number)
 		reached->is_known = true;
 		if (to == HOLDER_NONE || from == HOLDER_NONE)
 			return;
-		if (reached->links > LINKS_COUNTED)
-			search->nodes[to].is_far = search->nodes[from].is_far = true;
 		holder_search_lead(search, from, to, reached->at, reached->value);
 		if (reached->parent == FORWARD_NONE)
 			return;
@@ -305,10 +274,9 @@ start_at_globals(struct forward *forward, const struct python_frame **frames, si
 		uint64_t names = python_objects_at(python, frames[i]->start + python->shape->frame_names);
 		struct holder dict = { .number = FORWARD_NONE };
 		struct address_range memory;
-		bool is_of_import;
 
-		if (names == 0 || !find_memory(forward->search, names, &memory, &is_of_import) ||
-		    *place_of(forward, memory.start) != FORWARD_NONE || forward->count == FORWARD_MAX ||
+		if (names == 0 || !find_memory(forward->search, names, &memory) || is_reached(forward, memory.start) ||
+		    forward->count == FORWARD_MAX ||
 		    !python_objects_in(python, memory.start, memory.end - memory.start, &dict.object) ||
 		    !holder_search_ends_at(forward->search,
 		                           &dict.object)) // names for exec() are no module's: no way ends there
@@ -316,8 +284,8 @@ start_at_globals(struct forward *forward, const struct python_frame **frames, si
 		dict.number = reach(forward, &dict, &memory, 0, 0);
 		see_words(forward, &dict, names + DICT_KEYS, memory.end);
 	}
-	for (uint32_t i = 0, known = (uint32_t)forward->count; i < known; i++)
-		look_into(forward, i); // its storage, before a local variable has the same object
+	for (size_t known = forward->count; forward->next < known; forward->next++)
+		look_into(forward, (uint32_t)forward->next); // its storage, before a local variable has the same object
 }
 
 /* From the names that a person knows best. */
@@ -378,12 +346,8 @@ holder_search_go_forward(struct holder_search *search)
 		forward.missing += search->nodes[search->samples[i]].cost == UINT32_MAX;
 	forward.deadline_ns = now_ns + (search->deadline_ns - now_ns) / PART_OF_TIME;
 	forward.reached = memory_zeroed(FORWARD_MAX, sizeof(*forward.reached));
-	forward.places = memory_zeroed(FORWARD_PLACES, sizeof(*forward.places));
+	address_map_make(&forward.places, FORWARD_MAX);
 	forward.met = memory_zeroed(FORWARD_MAX, sizeof(*forward.met));
-	for (size_t i = 0; i < 2; i++)
-		forward.queues[i].numbers = memory_zeroed(FORWARD_MAX, sizeof(*forward.queues[i].numbers));
-	for (size_t i = 0; i < FORWARD_PLACES; i++)
-		forward.places[i] = FORWARD_NONE;
 	if (search->python->shape != NULL)
 		start_at_names(&forward);
 	else
@@ -393,9 +357,7 @@ holder_search_go_forward(struct holder_search *search)
 		if (has_room(&forward, forward.met[i]))
 			take_way(&forward, forward.met[i]);
 	}
-	for (size_t i = 0; i < 2; i++)
-		free(forward.queues[i].numbers);
 	free(forward.reached);
-	free(forward.places);
+	address_map_free(&forward.places);
 	free(forward.met);
 }

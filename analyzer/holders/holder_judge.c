@@ -7,8 +7,11 @@
  *   H2  of two ways to a root the one with the lower cost is taken: names before addresses.
  */
 
+#include <string.h>
+
 #include "base/items.h"
 #include "base/memory.h"
+#include "holders/graph.h"
 #include "holders/holder_search.h"
 
 /* What it costs to end a way at such a root: roots that a person can find in the source come first. */
@@ -28,6 +31,9 @@ static const uint16_t kind_costs[HOLDER_KINDS] = {
 #define COST_PASSING 20u       // from an iterator: it passes by what another one has
 #define COST_WITH_PYTHON 1u    // of the cheapest word and the cheapest root: a sure one in a class
 #define COST_WITHOUT_PYTHON 5u // a likely one in static data
+#define CALLS_MAX (UINT64_C(1) << 16)
+#define COST(cost) ((cost)*CALLS_MAX) // in the graph: beside it is room for the depth of a call
+#define ANY_ROOM (UINT64_C(1) << 30)  // no way costs as much
 
 static uint32_t
 cost_of_root(const struct holder_search *search, const struct holder_node *node)
@@ -56,8 +62,6 @@ cost_of_edge(const struct holder_search *search, const struct holder_edge *edge)
 		return costs[edge->hold] + (holder_is_iterator(&search->nodes[edge->from]) ? COST_PASSING
 		                            : edge->is_library                             ? COST_OF_LIBRARY
 		                                                                           : COST_SHORT);
-	if (to->is_far && search->nodes[edge->from].is_far && edge->hold != PYTHON_HOLD_PERHAPS)
-		return 0;
 	if (to->list_head != 0 && edge->at != to->list_head)
 		return costs[edge->hold] + COST_BESIDE_LIST;
 	if (to->object.type != NULL || offset == 0 || edge->hold == PYTHON_HOLD_SURE)
@@ -73,7 +77,7 @@ static bool
 is_settled(struct holder_search *search, const struct holder_node *node, uint64_t sure)
 {
 	if (node->object.type == NULL)
-		return sure != 0 && (!node->is_chained || node->owner != HOLDER_NONE);
+		return sure != 0;
 	return sure + node->own >= python_objects_references(search->python, &node->object);
 }
 
@@ -116,48 +120,86 @@ holder_search_frame(const struct holder_search *search, const struct holder_node
 	                                        : NULL;
 }
 
-/* Who calls a function has an object longer than the function, whose argument it is. */
-static bool
-is_caller(const struct holder_search *search, uint32_t root, uint32_t than)
+/* Who calls a function has an object longer than the function, whose argument it is: of ways that cost the same, the one from the outer frame. */
+static uint64_t
+start_cost(const struct holder_search *search, const struct holder_node *root)
 {
-	const struct python_frame *frame = holder_search_frame(search, &search->nodes[root]);
-	const struct python_frame *other = frame != NULL ? holder_search_frame(search, &search->nodes[than]) : NULL;
+	const struct python_frame *frame = holder_search_frame(search, root);
 
-	return other != NULL && frame->thread == other->thread && frame->depth > other->depth;
+	return COST(cost_of_root(search, root)) +
+	       (frame != NULL && frame->depth < CALLS_MAX ? CALLS_MAX - 1 - frame->depth : 0);
 }
 
-/* From the roots down, until nothing becomes cheaper: ways are short. */
+/*
+ * What a word costs, for the graph. cost_max: no word costs more. Ways end at roots: none goes on above one.
+ */
+static struct graph
+make_graph(const struct holder_search *search, bool is_backwards, uint64_t cost_max)
+{
+	struct graph graph = { .node_count = search->node_count,
+		                   .edge_count = search->edge_count,
+		                   .is_backwards = is_backwards };
+
+	graph.edges = memory_zeroed(graph.edge_count, sizeof(*graph.edges));
+	for (size_t i = 0; i < graph.edge_count; i++) {
+		const struct holder_edge *edge = &search->edges[i];
+		const uint64_t cost = COST(cost_of_edge(search, edge));
+		const bool is_way = !edge->is_gone && !holder_is_root(&search->nodes[edge->to]);
+
+		graph.edges[i] = (struct graph_edge){ edge->from, edge->to,
+			                                  !is_way           ? GRAPH_NO_WAY
+			                                  : cost < cost_max ? cost
+			                                                    : cost_max };
+	}
+	return graph;
+}
+
+/* Starts nowhere. */
+static uint64_t *
+make_costs(const struct holder_search *search)
+{
+	uint64_t *costs = memory_zeroed(search->node_count, sizeof(*costs));
+
+	memset(costs, 0xff, search->node_count * sizeof(*costs));
+	return costs;
+}
+
+/* From the roots down. */
 static void
 find_best(struct holder_search *search)
 {
-	bool has_changed = true;
+	struct graph graph = make_graph(search, false, GRAPH_NO_WAY);
+	OWNED uint64_t *costs = make_costs(search);
+	OWNED uint32_t *best = memory_zeroed(search->node_count, sizeof(*best));
+	OWNED uint32_t *order = memory_zeroed(search->node_count, sizeof(*order));
 
 	for (size_t i = 0; i < search->node_count; i++) {
-		struct holder_node *node = &search->nodes[i];
-
-		node->best = HOLDER_NONE;
-		node->way_root = (uint32_t)i;
-		node->cost = holder_is_root(node) ? cost_of_root(search, node) : UINT32_MAX;
+		search->nodes[i].cost = UINT32_MAX;
+		search->nodes[i].best = HOLDER_NONE;
+		search->nodes[i].way_root = (uint32_t)i;
+		search->nodes[i].is_guess = search->nodes[i].is_short = false;
+		if (holder_is_root(&search->nodes[i]))
+			costs[i] = start_cost(search, &search->nodes[i]);
 	}
-	while (has_changed && !holder_search_is_over(search)) {
-		has_changed = false;
-		for (uint32_t i = (uint32_t)search->edge_count; i-- > 0;) {
-			const struct holder_edge *edge = &search->edges[i];
-			const struct holder_node *from = &search->nodes[edge->from];
-			struct holder_node *to = &search->nodes[edge->to];
-			uint32_t cost;
 
-			if (edge->is_gone || from->cost == UINT32_MAX || holder_is_root(to))
-				continue;
-			cost = from->cost + cost_of_edge(search, edge);
-			if (cost > to->cost || (cost == to->cost && !is_caller(search, from->way_root, to->way_root)))
-				continue;
-			to->cost = cost;
-			to->best = i;
-			to->way_root = from->way_root;
-			has_changed = true;
-		}
+	size_t count = graph_find_ways(&graph, costs, best, order, search->node_count);
+
+	for (size_t i = 0; i < count; i++) { // what comes before it in the order is known
+		struct holder_node *node = &search->nodes[order[i]];
+
+		node->cost = (uint32_t)(costs[order[i]] / COST(1));
+		node->best = best[order[i]];
+		if (node->best == HOLDER_NONE)
+			continue;
+
+		const struct holder_edge *edge = &search->edges[node->best];
+		const struct holder_node *from = &search->nodes[edge->from];
+
+		node->way_root = from->way_root;
+		node->is_guess = from->is_guess || edge->hold == PYTHON_HOLD_PERHAPS;
+		node->is_short = from->is_short || edge->is_short;
 	}
+	memory_free_owned(&graph.edges);
 }
 
 const struct holder_edge *
@@ -166,155 +208,121 @@ holder_search_best(const struct holder_search *search, uint32_t node)
 	return search->nodes[node].best != HOLDER_NONE ? &search->edges[search->nodes[node].best] : NULL;
 }
 
-bool
-holder_search_is_guess(const struct holder_search *search, uint32_t sample)
-{
-	const struct holder_edge *edge = holder_search_best(search, sample);
-
-	while (edge != NULL && edge->hold != PYTHON_HOLD_PERHAPS)
-		edge = holder_search_best(search, edge->from);
-	return edge != NULL;
-}
-
 /* Does its way end at a root that says enough, without a word that may be left over? */
 static bool
 is_sure(const struct holder_search *search, uint32_t sample)
 {
 	const struct holder_node *root = &search->nodes[search->nodes[sample].way_root];
 
-	return holder_is_root(root) && cost_of_root(search, root) <= COST_GOOD && !holder_search_is_guess(search, sample);
-}
-
-/* Does it end with a call, or an iterator? */
-static bool
-is_short(const struct holder_search *search, uint32_t sample)
-{
-	const struct holder_edge *edge = holder_search_best(search, sample);
-
-	while (edge != NULL && !edge->is_short)
-		edge = holder_search_best(search, edge->from);
-	return edge != NULL;
+	return holder_is_root(root) && cost_of_root(search, root) <= COST_GOOD && !search->nodes[sample].is_guess;
 }
 
 /*
- * What a new way may cost at most from each node on, and still be better for a sample below: 0 = no way is wanted there. A sample with a
- * good way wants none. One without a way, or with a guess, wants any.
+ * What a new way may cost at most from each node on, and still be better for a sample below; a sample with a good way wants none, one without a
+ * way, or with a guess, wants any. In the graph that is a cost, too: what is missing up to ANY_ROOM. With Python a word may turn out to be a sure
+ * one later.
  */
 static void
-start_room(const struct holder_search *search, uint32_t sample, uint32_t *room)
+start_room(const struct holder_search *search, uint32_t sample, uint64_t *used)
 {
-	if (holder_search_is_guess(search, sample))
-		room[sample] = UINT32_MAX;
-	else if ((!is_sure(search, sample) || is_short(search, sample)) && search->nodes[sample].cost > room[sample])
-		room[sample] = search->nodes[sample].cost;
+	const struct holder_node *node = &search->nodes[sample];
+
+	if (node->is_guess || node->cost >= ANY_ROOM)
+		used[sample] = 0;
+	else if (!is_sure(search, sample) || node->is_short)
+		used[sample] = COST(ANY_ROOM - node->cost);
 }
 
-/* With Python a word may turn out to be a sure one later. */
 static void
-spread_room(const struct holder_search *search, uint32_t *room)
+spread_room(const struct holder_search *search, uint64_t *used)
 {
-	bool has_python = search->python->shape != NULL;
-	bool has_changed = true;
+	struct graph graph = make_graph(search, true, search->python->shape != NULL ? COST(1) : GRAPH_NO_WAY);
 
-	while (has_changed && !holder_search_is_over(search)) {
-		has_changed = false;
-		EACH (edge, search->edges, search->edge_count) {
-			uint32_t cost = cost_of_edge(search, edge);
-			uint32_t left = room[edge->to];
-
-			if (has_python && cost > 1)
-				cost = 1;
-			if (left != UINT32_MAX)
-				left = left > cost ? left - cost : 0;
-			if (edge->is_gone || left <= room[edge->from])
-				continue;
-			room[edge->from] = left;
-			has_changed = true;
-		}
-	}
+	(void)graph_find_ways(&graph, used, NULL, NULL, 0);
+	memory_free_owned(&graph.edges);
 }
 
 /* Would at least the cheapest word in the cheapest root fit? */
 static bool
-is_room_enough(const struct holder_search *search, uint32_t room)
+is_room_enough(const struct holder_search *search, uint64_t used)
 {
-	return room > (search->python->shape != NULL ? COST_WITH_PYTHON : COST_WITHOUT_PYTHON);
+	return used < COST(ANY_ROOM - (search->python->shape != NULL ? COST_WITH_PYTHON : COST_WITHOUT_PYTHON));
 }
 
 static void
 find_wanted(struct holder_search *search)
 {
-	OWNED uint32_t *room = memory_zeroed(search->node_count, sizeof(*room));
+	OWNED uint64_t *used = make_costs(search);
 
 	for (size_t i = 0; i < search->sample_count; i++)
-		start_room(search, search->samples[i], room);
-	spread_room(search, room);
+		start_room(search, search->samples[i], used);
+	spread_room(search, used);
 	for (size_t i = 0; i < search->node_count; i++)
-		search->nodes[i].is_wanted = is_room_enough(search, room[i]);
+		search->nodes[i].is_wanted = is_room_enough(search, used[i]);
 }
 
 bool
 holder_search_is_done(const struct holder_search *search, uint32_t sample)
 {
-	OWNED uint32_t *room = NULL;
-	if (is_sure(search, sample))
-		return true;
-	room = memory_zeroed(search->node_count, sizeof(*room));
-	start_room(search, sample, room);
-	spread_room(search, room);
-	bool is_done = !holder_search_is_over(search); // else there was no time to ask
+	OWNED uint64_t *used = NULL;
+
+	if (is_sure(search, sample) || holder_search_is_over(search)) // or there is no time to ask
+		return is_sure(search, sample);
+	used = make_costs(search);
+	start_room(search, sample, used);
+	spread_room(search, used);
 	for (size_t i = 0; i < search->node_count; i++) {
 		const struct holder_node *node = &search->nodes[i];
 
-		is_done = is_done && (node->is_expanded || holder_is_root(node) || !is_room_enough(search, room[i]));
+		if (!node->is_expanded && !holder_is_root(node) && is_room_enough(search, used[i]))
+			return false;
 	}
-	return is_done;
+	return true;
 }
 
 void
 holder_search_judge(struct holder_search *search)
 {
+	if (holder_search_is_over(search)) // it takes time where much was found; what was known stays
+		return;
 	settle(search);
 	find_best(search);
 	find_wanted(search);
 }
 
-/* Marks the sample and all nodes that lead to it. */
-static void
-mark_above(const struct holder_search *search, uint32_t sample, bool *is_above)
+size_t
+holder_search_above(const struct holder_search *search, uint32_t sample, uint32_t *nodes, uint32_t *above, size_t max)
 {
-	bool has_changed = true;
+	struct graph graph = make_graph(search, true, COST(1));
+	OWNED uint64_t *costs = make_costs(search);
+	size_t count;
 
-	is_above[sample] = true;
-	while (has_changed && !holder_search_is_over(search)) {
-		has_changed = false;
-		EACH (edge, search->edges, search->edge_count) {
-			if (edge->is_gone || !is_above[edge->to] || is_above[edge->from])
-				continue;
-			is_above[edge->from] = true;
-			has_changed = true;
-		}
-	}
+	costs[sample] = 0;
+	max = holder_search_is_over(search) ? 0 : max;
+	count = graph_find_ways(&graph, costs, above, nodes, max);
+	memory_free_owned(&graph.edges);
+	return count;
 }
 
 bool
 holder_search_unseen(struct holder_search *search, uint32_t sample, uint32_t *node, uint64_t *counted, uint64_t *seen)
 {
-	OWNED bool *is_above = memory_zeroed(search->node_count, sizeof(*is_above));
+	OWNED uint32_t *above = memory_zeroed(search->node_count, sizeof(*above));
+	OWNED uint32_t *edges = memory_zeroed(search->node_count, sizeof(*edges));
 	OWNED uint32_t *found = memory_zeroed(search->node_count, sizeof(*found));
+	size_t count = holder_search_above(search, sample, above, edges, search->node_count);
 	bool is_unseen = false;
 
-	mark_above(search, sample, is_above);
-	for (size_t i = 0; i < search->edge_count; i++)
-		found[search->edges[i].to] += search->edges[i].is_gone ? 0 : 1;
-	for (uint32_t i = 0; i < search->node_count && !is_unseen; i++) {
-		const struct holder_node *at = &search->nodes[i];
+	EACH (edge, search->edges, search->edge_count)
+		found[edge->to] += !edge->is_gone;
+	for (size_t i = 0; i < count && !is_unseen; i++) {
+		const struct holder_node *at = &search->nodes[above[i]];
 
-		if (!is_above[i] || at->object.type == NULL || !at->is_expanded)
+		if (at->object.type == NULL || !at->is_expanded)
 			continue;
-		*node = i;
+		*node = above[i];
 		*counted = python_objects_references(search->python, &at->object);
-		*seen = found[i] + at->own;
+		*seen = found[above[i]] + at->own;
 		is_unseen = *counted > *seen;
 	}
 	return is_unseen;

@@ -12,20 +12,16 @@
 
 #include <stdint.h>
 
+#include "holders/address_map.h"
 #include "holders/process_look.h"
 
 #define HOLDER_LIST_NODES_MAX 16384u // each may cost reading a page
 
-struct list_node {
-	uint64_t addr;
-	uint64_t head;
-};
-
 struct holder_lists {
 	struct process_look *look;
 	uint32_t count;
-	struct list_node *nodes;
-	uint32_t *places; // hash of addresses to nodes, + 1; 0 = free
+	uint64_t *heads; // of nodes that were passed; 0 = not known yet
+	struct address_map places;
 	size_t site_count;
 	uint32_t *site_blocks; // of each site, those that were not passed yet
 };

@@ -4,11 +4,13 @@
 #include "holders/holder_roots.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/place.h"
+#include "base/text_pool.h"
+
+#define NAME_BYTES (80 + SYMBOL_MEMBER_BYTES)
 
 /* member: out, ".entries"; "" = not known, or all of it. leads: out, the type of what the word points to; NULL = not known. */
 static void
@@ -34,9 +36,14 @@ member_of_variable(struct process_modules *modules, struct process_module *modul
 	member_of_type(type, offset, member, leads);
 }
 
-static const char *
-static_text(struct process_modules *modules, uint64_t addr, char text[HOLDER_ROOT_BYTES],
-            const struct symbol_type **leads)
+static struct way_step
+step_of(enum way_step_kind kind, struct text_pool *texts, const char *name, const char *of)
+{
+	return model_way_step(kind, text_pool_add_original(texts, name), text_pool_add_original(texts, of));
+}
+
+static struct way_step
+static_step(struct process_modules *modules, uint64_t addr, struct text_pool *texts, const struct symbol_type **leads)
 {
 	char member[SYMBOL_MEMBER_BYTES];
 	struct process_module *module = process_modules_at(modules, addr);
@@ -45,40 +52,36 @@ static_text(struct process_modules *modules, uint64_t addr, char text[HOLDER_ROO
 	uint64_t offset;
 
 	if (module == NULL)
-		(void)snprintf(text, HOLDER_ROOT_BYTES, "data of the program at 0x%" PRIx64, addr);
-	else if (symbols != NULL &&
-	         data_symbols_at(symbols, DATA_SYMBOL_VARIABLE, addr - process_module_bias(module), &name, &offset)) {
-		member_of_variable(modules, module, addr - process_module_bias(module) - offset, false, offset, member, leads);
-		(void)snprintf(text, HOLDER_ROOT_BYTES, "static variable `%.80s%s` of %.60s", name, member,
-		               place_base(module->path));
-	} else
-		(void)snprintf(text, HOLDER_ROOT_BYTES, "data of %.120s+0x%" PRIx64, place_base(module->path),
-		               addr - module->start);
-	return text;
+		return step_of(WAY_DATA, texts, "", TEXT(64, "the program at 0x%" PRIx64, addr));
+	if (symbols == NULL ||
+	    !data_symbols_at(symbols, DATA_SYMBOL_VARIABLE, addr - process_module_bias(module), &name, &offset))
+		return step_of(WAY_DATA, texts, "",
+		               TEXT(160, "%.120s+0x%" PRIx64, place_base(module->path), addr - module->start));
+	member_of_variable(modules, module, addr - process_module_bias(module) - offset, false, offset, member, leads);
+	return step_of(WAY_STATIC, texts, TEXT(NAME_BYTES, "%.80s%s", name, member),
+	               TEXT(64, "%.60s", place_base(module->path)));
 }
 
-static const char *
-thread_local_text(const struct holder_search *search, const struct holder_node *node, int thread,
-                  char text[HOLDER_ROOT_BYTES], const struct symbol_type **leads)
+static struct way_step
+thread_local_step(const struct holder_search *search, const struct holder_node *node, struct text_pool *texts,
+                  const struct symbol_type **leads)
 {
 	const struct thread_area *area = thread_areas_at(search->areas, node->start);
 	struct data_symbols *symbols = area != NULL ? process_module_symbols(search->modules, area->module) : NULL;
-	const char *library = area != NULL ? place_base(area->module->path) : "";
 	char member[SYMBOL_MEMBER_BYTES];
 	const char *name;
 	uint64_t offset;
 
-	if (symbols != NULL &&
-	    data_symbols_at(symbols, DATA_SYMBOL_THREAD_LOCAL, node->start - area->start, &name, &offset)) {
-		member_of_variable(search->modules, area->module, node->start - area->start - offset, true, offset, member,
-		                   leads);
-		(void)snprintf(text, HOLDER_ROOT_BYTES, "thread-local variable `%.80s%s` of %.60s in thread %d", name, member,
-		               library, thread);
-	} else if (area != NULL)
-		(void)snprintf(text, HOLDER_ROOT_BYTES, "thread-local data of %.120s in thread %d", library, thread);
-	else
-		(void)snprintf(text, HOLDER_ROOT_BYTES, "thread-local memory of thread %d", thread);
-	return text;
+	if (area == NULL)
+		return step_of(WAY_THREAD_MEMORY, texts, "", "");
+
+	const char *library = place_base(area->module->path);
+
+	if (symbols == NULL ||
+	    !data_symbols_at(symbols, DATA_SYMBOL_THREAD_LOCAL, node->start - area->start, &name, &offset))
+		return step_of(WAY_THREAD_DATA, texts, "", TEXT(128, "%.120s", library));
+	member_of_variable(search->modules, area->module, node->start - area->start - offset, true, offset, member, leads);
+	return step_of(WAY_THREAD_LOCAL, texts, TEXT(NAME_BYTES, "%.80s%s", name, member), TEXT(64, "%.60s", library));
 }
 
 static bool
@@ -92,7 +95,7 @@ holder_root_copy(const struct holder_search *search, const struct holder_way *wa
 {
 	const struct holder_node *node = &search->nodes[way->root];
 
-	if (is_of_stack(node) && way->begin == NULL)
+	if (is_of_stack(node) && !way->has_begin)
 		stack_locals_copy(locals, search->look, node->thread);
 }
 
@@ -132,51 +135,41 @@ outermost_local(const struct holder_search *search, const struct holder_way *way
 	return found;
 }
 
-static const char *
-local_text(const struct symbol_local *local, char text[HOLDER_ROOT_BYTES], const struct symbol_type **leads)
+static struct way_step
+local_step(const struct symbol_local *local, struct text_pool *texts, const struct symbol_type **leads)
 {
 	size_t length = strlen(local->function);
 	char member[SYMBOL_MEMBER_BYTES];
+	char of[160];
 
 	member_of_type(local->type, local->offset, member, leads);
-	(void)snprintf(text, HOLDER_ROOT_BYTES, "local `%.80s%s` of %.80s%s", local->name, member, local->function,
-	               length != 0 && local->function[length - 1] == ')' ? "" : "()");
+	(void)memory_text_in(of, sizeof(of), "%.80s%s", local->function,
+	                     length != 0 && local->function[length - 1] == ')' ? "" : "()");
 	if (local->file[0] != '\0' && local->line != 0)
-		(void)snprintf(text + strlen(text), HOLDER_ROOT_BYTES - strlen(text), " (%.40s:%u)", place_base(local->file),
-		               local->line);
-	return text;
+		TEXT_ADD(of, " (%.40s:%u)", place_base(local->file), local->line);
+	return step_of(WAY_LOCAL, texts, TEXT(NAME_BYTES, "%.80s%s", local->name, member), of);
 }
 
-const char *
-holder_root_text(const struct holder_search *search, const struct holder_way *way, struct stack_locals *locals,
-                 char text[HOLDER_ROOT_BYTES], const struct symbol_type **leads)
+struct way_step
+holder_root_step(const struct holder_search *search, const struct holder_way *way, struct stack_locals *locals,
+                 struct text_pool *texts, const struct symbol_type **leads)
 {
+	static const enum way_step_kind kinds[HOLDER_KINDS] = { [HOLDER_STATE] = WAY_STATE,
+		                                                    [HOLDER_STACK] = WAY_STACK,
+		                                                    [HOLDER_REGISTER] = WAY_REGISTER,
+		                                                    [HOLDER_MAPPING] = WAY_MAPPING };
 	const struct stopped_process *process = &search->look->process;
 	const struct holder_node *node = &search->nodes[way->root];
-	const int thread = node->thread < process->count ? (int)process->threads[node->thread].number : 0;
 	const struct symbol_local *local = is_of_stack(node) ? outermost_local(search, way, locals) : NULL;
+	struct way_step step;
 
 	*leads = NULL;
-	if (local != NULL)
-		return local_text(local, text, leads);
-	switch (node->kind) {
-	case HOLDER_STATE:
-		return memory_text_in(text, HOLDER_ROOT_BYTES, "Python's state of a thread");
-	case HOLDER_STATIC:
-		return static_text(search->modules, node->start, text, leads);
-	case HOLDER_THREAD_LOCAL:
-		return thread_local_text(search, node, thread, text, leads);
-	case HOLDER_STACK:
-		return memory_text_in(text, HOLDER_ROOT_BYTES, "the stack of thread %d", thread);
-	case HOLDER_REGISTER:
-		return memory_text_in(text, HOLDER_ROOT_BYTES, "a register of thread %d", thread);
-	case HOLDER_MAPPING:
-		return memory_text_in(text, HOLDER_ROOT_BYTES, "a mapping at 0x%" PRIx64, node->start & ~UINT64_C(0xfff));
-	case HOLDER_BLOCK:
-	case HOLDER_SMALL:
-	case HOLDER_FRAME:
-	case HOLDER_KINDS:
-		break;
-	}
-	return memory_text_in(text, HOLDER_ROOT_BYTES, "?");
+	step = local != NULL                 ? local_step(local, texts, leads)
+	       : node->kind == HOLDER_STATIC ? static_step(search->modules, node->start, texts, leads)
+	       : node->kind == HOLDER_THREAD_LOCAL
+	           ? thread_local_step(search, node, texts, leads)
+	           : step_of(kinds[node->kind], texts, "", TEXT(32, "0x%" PRIx64, node->start & ~UINT64_C(0xfff)));
+	if (step.kind != WAY_LOCAL && step.kind != WAY_STATIC && step.kind != WAY_DATA)
+		step.count = node->thread < process->count ? (uint64_t)process->threads[node->thread].number : 0;
+	return step;
 }

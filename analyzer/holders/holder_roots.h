@@ -12,18 +12,12 @@
 #include "holders/process_modules.h"
 #include "holders/stack_locals.h"
 
-#define HOLDER_ROOT_BYTES 384
-
 /* Copies what is needed to name this way's root. The process stands still. */
 void holder_root_copy(const struct holder_search *search, const struct holder_way *way, struct stack_locals *locals);
 
-/*
- * "static variable `cache.entries` of server", "local `app.view` of main() (app.cc:40)", "the stack of thread 1234".
- *
- * leads  out, the type of what the root's word points to; NULL = not known
- */
-const char *holder_root_text(const struct holder_search *search, const struct holder_way *way,
-                             struct stack_locals *locals, char text[HOLDER_ROOT_BYTES],
-                             const struct symbol_type **leads);
+/* A variable, a stack, a mapping. leads: out, the type of what the root's word points to; NULL = not known */
+struct way_step holder_root_step(const struct holder_search *search, const struct holder_way *way,
+                                 struct stack_locals *locals, struct text_pool *texts,
+                                 const struct symbol_type **leads);
 
 #endif

@@ -17,8 +17,8 @@
 #include "base/sorted.h"
 #include "base/text_start.h"
 
-#define PLACES (HOLDER_NODES_MAX * 2)
 #define TARGETS_MAX 16384u
+#define PAGE_BITS (UINT64_C(1) << 18)
 
 struct holder_target {
 	uint64_t start;
@@ -26,18 +26,19 @@ struct holder_target {
 	uint32_t node;
 };
 
+/* What one reading of all memory looks for. */
+struct holder_pass {
+	size_t count;
+	struct holder_target targets[TARGETS_MAX]; // by address
+	uint64_t pages[PAGE_BITS / 64]; // a bit for each page of a target, by its last digits: most words lead elsewhere
+};
+
 #define PIECE_BYTES (UINT64_C(4) << 20) // between two looks at the clock
-#define DEQUE_BLOCK_BYTES 528u          // the one before, 64 items, the one behind
-#define DEQUE_NEXT 520u
-#define DEQUE_FIRST 24u // in its object
-#define DICT_KEYS 32u   // in its object
+#define DEQUE_FIRST 24u                 // in its object
 #define DEQUE_BLOCKS_MAX HOLDER_NODES_MAX
-#define LINKS_PASSES 3u       // short ways are found before
-#define LINKS_ALIKE 8u        // blocks of a site on the ways so far: then they may be links of a chain
-#define LINKS_MAX 4096u       // blocks of such sites: of more nobody looks for all
+#define NEAR_PASSES 3u        // short ways are found in so many
 #define EDGES_UNREGARDED 4096 // between two looks at the clock
 #define WORDS_PART 16         // of the time is for the words
-#define PAGE_BITS (UINT64_C(1) << 18)
 
 bool
 holder_is_root(const struct holder_node *node)
@@ -64,7 +65,7 @@ holder_search_is_over(const struct holder_search *search)
 	return stopped_process_time(&search->look->process) > search->words_deadline_ns;
 }
 
-const struct holder_graph *
+const struct torch_graph *
 holder_search_graph(struct holder_search *search, uint64_t start)
 {
 	size_t i = 0;
@@ -74,7 +75,7 @@ holder_search_graph(struct holder_search *search, uint64_t start)
 	if (i == HOLDER_GRAPHS)
 		return NULL;
 	if (i == search->graph_count) {
-		holder_graph_count(search->look, search->modules, start, search->words_deadline_ns, &search->graphs[i]);
+		torch_graph_count(search->look, search->modules, start, search->words_deadline_ns, &search->graphs[i]);
 		search->graph_count++;
 	}
 	return &search->graphs[i];
@@ -82,29 +83,19 @@ holder_search_graph(struct holder_search *search, uint64_t start)
 
 /* ---- nodes ---- */
 
-static uint32_t *
-place_of(const struct holder_search *search, uint64_t start)
-{
-	uint32_t i = (uint32_t)(start * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-
-	while (search->places[i % PLACES] != HOLDER_NONE && search->nodes[search->places[i % PLACES]].start != start)
-		i++;
-	return &search->places[i % PLACES];
-}
-
 /* HOLDER_NONE: there is no room. */
 static uint32_t
 find_or_add(struct holder_search *search, const struct holder_node *node)
 {
-	uint32_t *place = place_of(search, node->start);
+	uint32_t known = address_map_find(&search->places, node->start);
 
-	if (*place != HOLDER_NONE)
-		return *place;
+	if (known != ADDRESS_NONE)
+		return known;
 	if (search->node_count >= HOLDER_NODES_MAX) {
 		search->is_full = true;
 		return HOLDER_NONE;
 	}
-	*place = (uint32_t)search->node_count;
+	address_map_put(&search->places, node->start, (uint32_t)search->node_count);
 	search->nodes[search->node_count] = *node;
 	return (uint32_t)search->node_count++;
 }
@@ -186,16 +177,6 @@ push_edge(struct holder_search *search, const struct holder_edge *edge)
 		(void)holder_search_is_late(search);
 }
 
-/* A deque is a long chain: one pass for each block would take too long. *left: the block before, if that leads to this one, too. */
-static bool
-find_left(struct holder_search *search, uint64_t addr, struct live_block *left)
-{
-	uint64_t start = process_memory_word(&search->look->memory, addr);
-
-	return live_blocks_find(search->look->blocks, start, left) && left->addr == start &&
-	       left->bytes == DEQUE_BLOCK_BYTES && process_memory_word(&search->look->memory, start + DEQUE_NEXT) == addr;
-}
-
 /* The object whose items stand in the block. NULL: there is none, or it has turned out to be no object. */
 static const struct python_object *
 owner_of(const struct holder_search *search, const struct holder_node *buffer)
@@ -237,7 +218,7 @@ own_blocks(struct holder_search *search, uint32_t deque)
 
 	for (size_t i = 0;
 	     i < DEQUE_BLOCKS_MAX && python_objects_next_block(search->python, &search->nodes[deque].object, &block); i++) {
-		uint32_t number = *place_of(search, block);
+		uint32_t number = address_map_find(&search->places, block);
 
 		if (number == HOLDER_NONE || search->nodes[number].object.type != NULL)
 			continue;
@@ -251,33 +232,7 @@ own_blocks(struct holder_search *search, uint32_t deque)
 	}
 }
 
-static void
-add_chain(struct holder_search *search, uint32_t number)
-{
-	struct live_block left;
-
-	while (find_left(search, search->nodes[number].start, &left)) {
-		bool is_known = *place_of(search, left.addr) != HOLDER_NONE;
-		struct holder_node node = new_node(HOLDER_BLOCK, left.addr, left.addr + left.bytes, 0);
-
-		node.site = left.site;
-
-		uint32_t from = find_or_add(search, &node);
-
-		if (from == HOLDER_NONE)
-			return;
-		search->nodes[from].is_chained = search->nodes[number].is_chained = true;
-		push_edge(search, &(struct holder_edge){ from, number, left.addr + DEQUE_NEXT, search->nodes[number].start,
-		                                         false, PYTHON_HOLD_SURE, false, false, HOLDER_NONE });
-		if (is_known && owner_of(search, &search->nodes[from]) != NULL)
-			own_blocks(search, search->nodes[from].owner);
-		if (is_known || search->is_full)
-			return;
-		number = from;
-	}
-}
-
-/* A list is a long chain, too, and what leads into its middle, as iterators do, does not hold it: its head leads to each node. */
+/* A list is a long chain, and what leads into its middle, as iterators do, does not hold it: its head leads to each node. */
 static void
 add_to_list(struct holder_search *search, uint32_t number, const struct live_block *block)
 {
@@ -295,7 +250,7 @@ add_to_list(struct holder_search *search, uint32_t number, const struct live_blo
 uint32_t
 holder_search_add(struct holder_search *search, const struct live_block *block)
 {
-	uint32_t known = *place_of(search, block->addr);
+	uint32_t known = address_map_find(&search->places, block->addr);
 
 	if (known != HOLDER_NONE)
 		return known;
@@ -303,9 +258,6 @@ holder_search_add(struct holder_search *search, const struct live_block *block)
 	struct holder_node node = node_with_object(search, HOLDER_BLOCK, block->addr,
 	                                           block->addr + (block->bytes != 0 ? block->bytes : 1), block->site);
 	known = find_or_add(search, &node);
-	if (known != HOLDER_NONE && block->bytes == DEQUE_BLOCK_BYTES && node.object.type == NULL &&
-	    search->python->shape != NULL)
-		add_chain(search, known);
 	if (known != HOLDER_NONE && search->python->shape == NULL) // objects of Python are linked by its collector
 		add_to_list(search, known, block);
 	return known;
@@ -373,7 +325,7 @@ holder_search_node_at(struct holder_search *search, uint64_t at)
 const struct holder_node *
 holder_search_wanted(const struct holder_search *search, uint64_t start)
 {
-	uint32_t number = *place_of(search, start);
+	uint32_t number = address_map_find(&search->places, start);
 
 	return number != HOLDER_NONE && search->nodes[number].is_wanted && !holder_is_root(&search->nodes[number])
 	           ? &search->nodes[number]
@@ -481,8 +433,6 @@ add_edge(struct holder_search *search, const struct holder_edge *edge)
 		return;
 	}
 	push_edge(search, edge);
-	if (search->nodes[edge->from].depth == 0)
-		search->nodes[edge->from].depth = (uint16_t)search->passes;
 	if (owner->object.type != NULL && search->nodes[edge->to].object.type == NULL &&
 	    owner_of(search, &search->nodes[edge->to]) == NULL &&
 	    python_objects_is_buffer(search->python, &owner->object, edge->at))
@@ -493,9 +443,10 @@ add_edge(struct holder_search *search, const struct holder_edge *edge)
 static const struct holder_target *
 target_at(const struct holder_search *search, uint64_t addr)
 {
-	size_t until = SORTED_UP_TO(search->targets, search->target_count, start, addr);
+	const struct holder_pass *pass = search->pass;
+	size_t until = SORTED_UP_TO(pass->targets, pass->count, start, addr);
 
-	return until != 0 && addr < search->targets[until - 1].end ? &search->targets[until - 1] : NULL;
+	return until != 0 && addr < pass->targets[until - 1].end ? &pass->targets[until - 1] : NULL;
 }
 
 /* The same word once more: counted twice it would account for two references. */
@@ -512,9 +463,7 @@ is_known_edge(const struct holder_search *search, uint32_t from, uint32_t to, ui
 static void
 try_edge(struct holder_search *search, uint32_t from, uint32_t to, uint64_t at, uint64_t value)
 {
-	bool is_far = is_far_inside(&search->nodes[to], value);
-
-	if (is_far ? !search->is_taking_far : search->is_far_pass)
+	if (search->stage < HOLDER_STAGE_INSIDE && is_far_inside(&search->nodes[to], value))
 		return;
 
 	enum python_hold hold = hold_of(search, &search->nodes[from], &search->nodes[to], at, value);
@@ -544,7 +493,7 @@ see_word(void *context, uint64_t at, uint64_t word)
 	struct holder_search *search = context;
 	uint64_t page = word / PROCESS_MEMORY_PAGE % PAGE_BITS;
 
-	if ((search->pages[page / 64] >> page % 64 & 1) == 0)
+	if ((search->pass->pages[page / 64] >> page % 64 & 1) == 0)
 		return true;
 
 	const struct holder_target *target = target_at(search, word);
@@ -568,24 +517,21 @@ scan_piece(struct holder_search *search, uint64_t start, uint64_t end, struct wo
 	}
 }
 
-/* What a pass reads: everything, only what was left out before, or only the rest. */
-enum part { PART_ALL, PART_LEFT_OUT, PART_REST };
-
+/* Without what is left out. */
 static void
-scan_range(struct holder_search *search, const struct root_range *range, struct word_range wanted, enum part part)
+scan_range(struct holder_search *search, const struct root_range *range, struct word_range wanted)
 {
+	const struct holder_skips *skips = &search->skips;
 	uint64_t start = range->start;
-	size_t at = part != PART_ALL ? SORTED_UP_TO(search->skips, search->skip_count, end, start) : 0;
 
-	for (; part != PART_ALL && at < search->skip_count && search->skips[at].start < range->end; at++) {
-		if (part == PART_REST)
-			scan_piece(search, start, search->skips[at].start, wanted);
-		else
-			scan_piece(search, search->skips[at].start, search->skips[at].end, wanted);
-		start = search->skips[at].end;
+	if (search->stage < HOLDER_STAGE_LEFT_OUT) {
+		for (size_t at = SORTED_UP_TO(skips->ranges, skips->count, end, start);
+		     at < skips->count && skips->ranges[at].start < range->end; at++) {
+			scan_piece(search, start, skips->ranges[at].start, wanted);
+			start = skips->ranges[at].end;
+		}
 	}
-	if (start < range->end && part != PART_LEFT_OUT)
-		scan_piece(search, start, range->end, wanted);
+	scan_piece(search, start, range->end, wanted);
 }
 
 static void
@@ -607,15 +553,15 @@ scan_registers(struct holder_search *search)
 ORDER_OF(compare_targets, struct holder_target, order_numbers(a->start, b->start))
 
 static void
-mark_pages(struct holder_search *search)
+mark_pages(struct holder_pass *pass)
 {
-	memset(search->pages, 0, PAGE_BITS / 8);
-	for (size_t i = 0; i < search->target_count; i++) {
-		uint64_t first = search->targets[i].start / PROCESS_MEMORY_PAGE;
-		uint64_t last = (search->targets[i].end - 1) / PROCESS_MEMORY_PAGE;
+	memset(pass->pages, 0, sizeof(pass->pages));
+	EACH (target, pass->targets, pass->count) {
+		uint64_t first = target->start / PROCESS_MEMORY_PAGE;
+		uint64_t last = (target->end - 1) / PROCESS_MEMORY_PAGE;
 
 		for (uint64_t page = first; page <= last && page - first < PAGE_BITS; page++)
-			search->pages[page % PAGE_BITS / 64] |= UINT64_C(1) << page % 64;
+			pass->pages[page % PAGE_BITS / 64] |= UINT64_C(1) << page % 64;
 	}
 }
 
@@ -623,36 +569,38 @@ mark_pages(struct holder_search *search)
 static bool
 choose_targets(struct holder_search *search, bool is_expanded)
 {
-	search->target_count = 0;
-	for (uint32_t i = 0; i < search->node_count && search->target_count < TARGETS_MAX; i++) {
+	struct holder_pass *pass = search->pass;
+
+	pass->count = 0;
+	for (uint32_t i = 0; i < search->node_count && pass->count < TARGETS_MAX; i++) {
 		struct holder_node *node = &search->nodes[i];
 
-		if (node->is_expanded != is_expanded || (!node->is_wanted && (!node->is_link || is_expanded)) ||
-		    holder_is_root(node))
+		if (node->is_expanded != is_expanded || !node->is_wanted || holder_is_root(node))
 			continue;
+		node->is_led = node->is_led || is_expanded;
 		node->is_expanded = true;
-		search->targets[search->target_count++] = (struct holder_target){ node->start, node->end, i };
+		pass->targets[pass->count++] = (struct holder_target){ node->start, node->end, i };
 	}
-	SORT(search->targets, search->target_count, compare_targets);
-	return search->target_count != 0;
+	SORT(pass->targets, pass->count, compare_targets);
+	return pass->count != 0;
 }
 
 static void
-pass(struct holder_search *search, enum part part)
+run_pass(struct holder_search *search)
 {
-	struct word_range wanted = { search->targets[0].start, search->targets[search->target_count - 1].end };
+	const struct holder_pass *pass = search->pass;
+	struct word_range wanted = { pass->targets[0].start, pass->targets[pass->count - 1].end };
 	const struct root_ranges *ranges = &search->look->ranges;
 
 	search->passes++;
-	mark_pages(search);
+	mark_pages(search->pass);
 	for (size_t i = 0; i < ranges->count && !holder_search_is_late(search) && !search->is_full; i++)
-		scan_range(search, &ranges->at[i], wanted, part);
-	if (part != PART_LEFT_OUT)
-		scan_registers(search);
+		scan_range(search, &ranges->at[i], wanted);
+	scan_registers(search);
 	if (!holder_search_is_late(search) && !search->is_full)
 		return;
-	for (size_t i = 0; i < search->target_count; i++) // not all that leads there was seen
-		search->nodes[search->targets[i].node].is_expanded = false;
+	EACH (target, pass->targets, pass->count) // not all that leads there was seen
+		search->nodes[target->node].is_expanded = false;
 }
 
 static bool
@@ -661,106 +609,21 @@ is_one_missing(const struct holder_search *search)
 	return ANY(sample, search->samples, search->sample_count, search->nodes[*sample].cost == UINT32_MAX);
 }
 
-/* Some samples have no way: now words are believed that lead far into a block. */
+/* Some samples have no way, and nothing new leads to them: the next stage. False: there is none that may find more. */
 static bool
-take_far(struct holder_search *search)
+widen(struct holder_search *search)
 {
-	if (search->is_taking_far || !is_one_missing(search) || !choose_targets(search, true))
+	if (!is_one_missing(search) || search->stage == HOLDER_STAGE_LEFT_OUT)
 		return false;
-	search->is_taking_far = search->is_far_pass = true;
-	pass(search, PART_REST);
-	search->is_far_pass = false;
+	search->stage = search->stage == HOLDER_STAGE_INSIDE ? HOLDER_STAGE_LEFT_OUT : HOLDER_STAGE_INSIDE;
+	if ((search->stage == HOLDER_STAGE_LEFT_OUT && search->skips.count == 0) || !choose_targets(search, true))
+		return false;
+	search->is_full = search->is_full || search->pass->count == TARGETS_MAX;
+	run_pass(search);
 	return true;
-}
-
-/* Some samples have no way: now blocks are read that were left out. */
-static bool
-read_left_out(struct holder_search *search)
-{
-	if (!is_one_missing(search) || search->skip_count == 0 || search->is_reading_all || !choose_targets(search, true))
-		return false;
-	search->is_reading_all = true;
-	search->is_full = search->is_full || search->target_count == TARGETS_MAX;
-	search->left_out_bytes = 0;
-	pass(search, PART_LEFT_OUT);
-	return true;
-}
-
-struct link_search {
-	struct holder_search *search;
-	size_t site_count;
-	uint32_t *nodes; // of each site
-	size_t count;
-	struct live_block *blocks;
-	size_t seen;
-};
-
-static bool
-see_link(void *context, const struct live_block *block)
-{
-	struct link_search *links = context;
-
-	if (links->seen++ % EDGES_UNREGARDED == 0 && holder_search_is_late(links->search))
-		return false;
-	if (block->site >= links->site_count || links->nodes[block->site] < LINKS_ALIKE)
-		return true;
-	if (links->count == LINKS_MAX)
-		return false;
-	links->blocks[links->count++] = *block;
-	return true;
-}
-
-/*
- * Each pass climbs one link of a long chain. So all links are looked for at once: their blocks are of a few sites, of which some blocks
- * are on the ways already.
- */
-static void
-find_links(struct holder_search *search)
-{
-	struct link_search links = { .search = search };
-
-	search->has_links = true;
-	links.blocks = memory_zeroed(LINKS_MAX, sizeof(*links.blocks));
-	EACH (node, search->nodes, search->node_count) {
-		if (node->kind != HOLDER_BLOCK || node->site == 0 || node->depth == 0 || !node->is_wanted)
-			continue;
-		(*MEMORY_AT(links.nodes, links.site_count, node->site))++;
-	}
-	if (live_blocks_visit(search->look->blocks, see_link, &links)) {
-		for (size_t i = 0; i < links.count; i++) {
-			uint32_t number = holder_search_add(search, &links.blocks[i]);
-
-			if (number != HOLDER_NONE)
-				search->nodes[number].is_link = true;
-		}
-	}
-	free(links.nodes);
-	free(links.blocks);
 }
 
 /* ---- beginning and end ---- */
-
-/* Modules that run say where their names are: without a pass a word there is one of a global. */
-static void
-add_globals(struct holder_search *search)
-{
-	for (size_t i = 0; i < search->python->frame_count && !holder_search_is_late(search); i++) {
-		uint64_t names = python_objects_at(search->python,
-		                                   search->python->frames[i].start + search->python->shape->frame_names);
-		uint32_t dict = names != 0 ? holder_search_node_at(search, names) : HOLDER_NONE;
-		uint64_t at = names + DICT_KEYS;
-		uint64_t keys = process_memory_word(&search->look->memory, at);
-
-		if (dict == HOLDER_NONE || search->nodes[dict].root != HOLDER_END_MODULE ||
-		    search->nodes[dict].object.addr != names)
-			continue;
-
-		uint32_t storage = holder_search_node_at(search, keys);
-
-		if (storage != HOLDER_NONE && owner_of(search, &search->nodes[storage]) == NULL)
-			try_edge(search, dict, storage, at, keys);
-	}
-}
 
 void
 holder_search_begin(struct process_look *look, struct python_objects *python, struct process_modules *modules,
@@ -776,12 +639,17 @@ holder_search_begin(struct process_look *look, struct python_objects *python, st
 		                              .words_deadline_ns = deadline_ns };
 	search->nodes = memory_zeroed(HOLDER_NODES_MAX, sizeof(*search->nodes));
 	search->edges = memory_zeroed(HOLDER_EDGES_MAX, sizeof(*search->edges));
-	search->places = memory_zeroed(PLACES, sizeof(*search->places));
-	search->targets = memory_zeroed(TARGETS_MAX, sizeof(*search->targets));
-	search->pages = memory_zeroed(PAGE_BITS / 64, sizeof(*search->pages));
-	memset(search->places, 0xff, PLACES * sizeof(*search->places));
+	search->pass = memory_zeroed(1, sizeof(*search->pass));
+	address_map_make(&search->places, HOLDER_NODES_MAX);
 	holder_lists_begin(look, &search->lists);
 	process_memory_stands_still(&look->memory);
+}
+
+void
+holder_search_show(struct holder_search *search, const struct live_block *block)
+{
+	holder_lists_show(&search->lists, block);
+	holder_skips_show(&search->skips, block);
 }
 
 void
@@ -791,23 +659,19 @@ holder_search_run(struct holder_search *search, const uint32_t *samples, size_t 
 	search->sample_count = count;
 	for (size_t i = 0; i < count; i++)
 		search->nodes[samples[i]].is_sample = true;
-	holder_search_find_skips(search);
-	add_globals(search);
+	holder_skips_find(&search->skips, search->look, search->deadline_ns);
 	for (;;) {
 		holder_search_judge(search);
 		if (holder_search_is_late(search) || search->is_full)
 			return;
-		if (search->passes >= LINKS_PASSES && !search->has_gone_forward && is_one_missing(search)) {
-			search->has_gone_forward = true;
+		if (search->passes >= NEAR_PASSES && search->stage == HOLDER_STAGE_NEAR && is_one_missing(search)) {
+			search->stage = HOLDER_STAGE_NAMES;
 			holder_search_go_forward(search);
-			continue;
-		}
-		if (search->passes >= LINKS_PASSES && !search->has_links && is_one_missing(search))
-			find_links(search);
-		if (search->passes < HOLDER_PASSES_MAX && choose_targets(search, false))
-			pass(search, search->is_reading_all ? PART_ALL : PART_REST);
-		else if (!take_far(search) && !read_left_out(search))
+		} else if (search->passes < HOLDER_PASSES_MAX && choose_targets(search, false)) {
+			run_pass(search);
+		} else if (!widen(search)) {
 			return;
+		}
 	}
 }
 
@@ -816,11 +680,9 @@ holder_search_end(struct holder_search *search)
 {
 	free(search->nodes);
 	free(search->edges);
-	free(search->places);
-	free(search->targets);
-	free(search->pages);
-	free(search->skips);
-	free(search->large);
+	free(search->pass);
+	address_map_free(&search->places);
+	holder_skips_free(&search->skips);
 	holder_lists_end(&search->lists);
 	*search = (struct holder_search){ 0 };
 }

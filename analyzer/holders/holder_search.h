@@ -3,10 +3,9 @@
  *
  * Each pass reads all memory that may hold pointers once, and finds the words that lead to the nodes that the pass before found. A word
  * in an object of Python counts only where that object keeps something alive; any other word in a live block, or in a root, counts as it
- * is. Large blocks of lines whose blocks hold no pointers are left out. Each pass climbs one link of a chain: where a sample has no way
- * after some passes, the search goes forwards from the names that the program has (holder_forward.c), and then looks at once for all blocks
- * of the lines of which some are on the ways. The search ends when every sample has a root that says something, when nothing new is
- * found, or when time is up.
+ * is. Large blocks of lines whose blocks hold no pointers are left out (holder_skips.c). Each pass climbs one link of a chain: where a sample has
+ * no way after some passes, the search goes forwards from the names that the program has (holder_forward.c). The search ends when every
+ * sample has a root that says something, when nothing new is found, or when time is up.
  *
  * Memory  HOLDER_NODES_MAX nodes and HOLDER_EDGES_MAX edges, 15 MiB in all, beside what the parts need; 9 MiB while it goes forwards.
  */
@@ -17,13 +16,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "holders/holder_graph.h"
+#include "holders/address_map.h"
 #include "holders/holder_lists.h"
+#include "holders/holder_skips.h"
 #include "holders/process_look.h"
 #include "holders/process_modules.h"
 #include "holders/python_objects.h"
 #include "holders/site_lines.h"
 #include "holders/thread_areas.h"
+#include "holders/torch_graph.h"
 
 #define HOLDER_NODES_MAX 65536u
 #define HOLDER_EDGES_MAX 262144u
@@ -66,19 +67,17 @@ struct holder_node {
 	bool is_sample;
 	bool is_expanded;    // who leads to it was looked for
 	bool is_released;    // an object stood here that has no references any more
-	bool is_chained;     // a block of a deque: those beside it were looked at
 	uint32_t owner;      // whose items stand here; HOLDER_NONE = not known
 	uint64_t owner_at;   // its word that leads here
 	uint32_t own;        // references to itself
 	uint64_t list_head;  // where the list begins that it is a node of; 0 = none is known
 	uint32_t first_edge; // from here; HOLDER_NONE = none
-	bool is_far;         // of a chain that begins far away: one link more does not matter
-	bool is_link;        // of a long chain, perhaps: who leads to it is looked for once
 	bool is_wanted;      // a way from here on may be the better one of a sample below
 	uint32_t cost;       // of the best way from here to a root; UINT32_MAX = none yet
 	uint32_t way_root;   // where that way begins
+	bool is_guess;       // a word on it may be left over
+	bool is_short;       // it ends with a call, or an iterator
 	uint32_t best;       // the edge of that way; HOLDER_NONE = it is a root itself, or there is none
-	uint16_t depth;
 };
 
 /* The word at `at`, in `from`, leads to `to`. */
@@ -94,6 +93,14 @@ struct holder_edge {
 	uint32_t next; // of the same node
 };
 
+/* Each reads or believes more than the one before. */
+enum holder_stage {
+	HOLDER_STAGE_NEAR,
+	HOLDER_STAGE_NAMES,    // from names forwards, too
+	HOLDER_STAGE_INSIDE,   // words that lead far into a block are believed
+	HOLDER_STAGE_LEFT_OUT, // what was left out is read
+};
+
 struct holder_search {
 	struct process_look *look;
 	struct python_objects *python;
@@ -104,33 +111,20 @@ struct holder_search {
 	uint64_t words_deadline_ns; // of what is read for the ways' words
 	size_t node_count;
 	struct holder_node *nodes;
+	struct address_map places; // of nodes by their starts
 	size_t edge_count;
 	struct holder_edge *edges;
 	size_t sample_count;
 	const uint32_t *samples; // nodes
+	enum holder_stage stage;
 	unsigned passes;
-	bool is_late;                              // there was no time for more
-	bool is_full;                              // or no room
-	uint64_t left_out_bytes;                   // in blocks without pointers that were never read
-	struct holder_graph graphs[HOLDER_GRAPHS]; // of blocks that ways go through, as they were asked for
-	size_t graph_count;
-	/* Its own. */
+	bool is_late; // there was no time for more
+	bool is_full; // or no room
 	struct holder_lists lists;
-	uint32_t *places; // hash of starts to nodes
-	struct holder_target *targets;
-	size_t target_count;
-	uint64_t *pages;    // a bit for each page of a target, by its last digits: most words lead elsewhere
-	size_t large_count; // blocks that may be left out
-	size_t large_room;
-	struct live_block *large;
-	size_t skip_count;
-	size_t skip_room;
-	struct address_range *skips;
-	bool has_gone_forward;
-	bool has_links;      // those of long chains were looked for
-	bool is_reading_all; // what was left out is read, too
-	bool is_taking_far;  // words that lead far into a block are believed
-	bool is_far_pass;    // and this pass looks for these alone
+	struct holder_skips skips;
+	struct holder_pass *pass;
+	struct torch_graph graphs[HOLDER_GRAPHS]; // of blocks that ways go through, as they were asked for
+	size_t graph_count;
 };
 
 /* From names forwards, to nodes of which no way is known: for chains that are longer than passes go. */
@@ -144,11 +138,8 @@ const struct holder_node *holder_search_wanted(const struct holder_search *searc
 bool holder_search_ends_at(struct holder_search *search, const struct python_object *object);
 /* The word at `at`, in `from`, is seen to lead to `to`. */
 void holder_search_lead(struct holder_search *search, uint32_t from, uint32_t to, uint64_t at, uint64_t value);
-/* Is it data without pointers, that is not read? */
-bool holder_search_is_skipped(const struct holder_search *search, uint64_t start, uint64_t end);
-
 /* NULL = more graphs were asked for than there is room for. The result stays until the search ends. */
-const struct holder_graph *holder_search_graph(struct holder_search *search, uint64_t start);
+const struct torch_graph *holder_search_graph(struct holder_search *search, uint64_t start);
 
 bool holder_search_is_late(struct holder_search *search);
 /* And for the words of ways? Then what was begun is left as it is. */
@@ -159,20 +150,18 @@ bool holder_is_iterator(const struct holder_node *node);
 /* The frame that the node is, or has; NULL: it is none. */
 const struct python_frame *holder_search_frame(const struct holder_search *search, const struct holder_node *node);
 
-/* Before the first pass. */
-void holder_search_find_skips(struct holder_search *search);
-
 /* After each pass: cost and best of each node, and whether who leads to it is wanted. */
 void holder_search_judge(struct holder_search *search);
 
 /* By which its best way leads here; NULL = it is a root itself, or there is none. */
 const struct holder_edge *holder_search_best(const struct holder_search *search, uint32_t node);
 
-/* May a word on its way be left over? */
-bool holder_search_is_guess(const struct holder_search *search, uint32_t sample);
-
 /* Was everything looked for that may be a better way there, among words that are believed and memory that was read? */
 bool holder_search_is_done(const struct holder_search *search, uint32_t sample);
+
+/* The sample and the nodes that lead to it, the nearest first; above: out, of each node the edge by which it was reached. Returns how many. */
+size_t holder_search_above(const struct holder_search *search, uint32_t sample, uint32_t *nodes, uint32_t *above,
+                           size_t max);
 
 /*
  * Does a node on the way to this sample, or the sample itself, have counted references that were not found? *node: the first such node.

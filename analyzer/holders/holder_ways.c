@@ -13,13 +13,14 @@
 
 #include "base/items.h"
 #include "base/memory.h"
+#include "base/text_pool.h"
 #include "base/units.h"
 
-#define CHAIN_MAX 256    // steps, when those that follow each other are one
-#define MANY 8u          // items with more than so many: their keys say nothing,
-#define MANY_IN_A_ROW 4u // nor do their numbers
-#define FEW 32u          // items: rather than such a container one of more is named
-#define LOST_NODES 128u  // that are looked at
+#define CHAIN_MAX (4 * HOLDER_WAY_STEPS) // steps, when those that follow each other are one
+#define MANY 8u                          // items with more than so many: their keys say nothing,
+#define MANY_IN_A_ROW 4u                 // nor do their numbers
+#define FEW 32u                          // items: rather than such a container one of more is named
+#define LOST_NODES 128u                  // that are looked at
 
 struct chain {
 	size_t count;
@@ -27,7 +28,7 @@ struct chain {
 	struct holder_step steps[CHAIN_MAX];
 };
 
-/* Nodes from the sample to the root. A deque has one of its blocks only. */
+/* Nodes from the sample to the root. */
 static size_t
 read_nodes(const struct holder_search *search, uint32_t sample, uint32_t *nodes, uint32_t *edges)
 {
@@ -37,11 +38,6 @@ read_nodes(const struct holder_search *search, uint32_t sample, uint32_t *nodes,
 		uint32_t edge = search->nodes[number].best;
 
 		nodes[count] = number;
-		while (edge != HOLDER_NONE && search->nodes[number].is_chained &&
-		       search->nodes[search->edges[edge].from].is_chained) {
-			number = search->edges[edge].from;
-			edge = search->nodes[number].best;
-		}
 		edges[count++] = edge;
 		if (edge == HOLDER_NONE)
 			break;
@@ -123,36 +119,24 @@ is_frame_of_generator(const struct holder_step *last, const struct holder_step *
 }
 
 /*
- * Joins two steps where the second one has the name: an instance or a class and its dictionary; thread-local data and the dictionary of a
- * thread; a generator and its frame (up to 3.10).
+ * Where the second of two steps has the name, it is that of the first: an instance or a class and its dictionary; thread-local data and the
+ * dictionary of a thread; a generator and its frame (up to 3.10). False: they are two.
  */
-static void
-join_parts(struct chain *chain)
+static bool
+take_name(struct holder_step *last, const struct holder_step *step)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < chain->count; i++) {
-		struct holder_step *last = kept != 0 ? &chain->steps[kept - 1] : NULL;
-		struct holder_step *step = &chain->steps[i];
-
-		if (last != NULL && is_dict(step) &&
-		    is_attribute(last, "dummies")) { // of thread-local data: a dictionary for each thread
-			(void)snprintf(last->edge.name, sizeof(last->edge.name), "__dict__");
-			continue;
-		}
-		if (last != NULL && is_dict(step) && step->edge.kind == PYTHON_EDGE_KEY && is_attribute(last, "__dict__")) {
-			last->edge = step->edge;
-			last->edge.kind = PYTHON_EDGE_ATTRIBUTE;
-			unquote(last->edge.name);
-			continue;
-		}
-		if (last != NULL && is_frame_of_generator(last, step)) {
-			last->edge = step->edge;
-			continue;
-		}
-		chain->steps[kept++] = *step;
+	if (is_dict(step) && is_attribute(last, "dummies")) { // of thread-local data: a dictionary for each thread
+		(void)snprintf(last->edge.name, sizeof(last->edge.name), "__dict__");
+	} else if (is_dict(step) && step->edge.kind == PYTHON_EDGE_KEY && is_attribute(last, "__dict__")) {
+		last->edge = step->edge;
+		last->edge.kind = PYTHON_EDGE_ATTRIBUTE;
+		unquote(last->edge.name);
+	} else if (is_frame_of_generator(last, step)) {
+		last->edge = step->edge;
+	} else {
+		return false;
 	}
-	chain->count = kept;
+	return true;
 }
 
 static bool
@@ -194,59 +178,40 @@ add_block(struct holder_step *to, const struct holder_step *from)
 	to->is_alike = to->is_alike && from->is_alike && to->tables[0] == from->tables[0];
 }
 
-static size_t
-without_repeats(struct chain *chain, size_t first)
+/* first: from this step on, steps that are alike become one. A long way keeps its begin and its end, which are told. */
+static void
+add_step(struct chain *chain, const struct holder_step *step, size_t first)
 {
-	size_t kept = 0;
+	if (chain->count == 0 || !take_name(&chain->steps[chain->count - 1], step))
+		chain->steps[chain->count++] = *step;
 
-	for (size_t i = 0; i < chain->count; i++) {
-		if (kept > first && is_like(&chain->steps[kept - 1], &chain->steps[i])) {
-			chain->steps[kept - 1].is_repeated = true;
-			add_tables(&chain->steps[kept - 1], &chain->steps[i]);
-			add_block(&chain->steps[kept - 1], &chain->steps[i]);
-		} else
-			chain->steps[kept++] = chain->steps[i];
+	struct holder_step *last = &chain->steps[chain->count - 1];
+
+	if (chain->count > first + 1 && is_like(last - 1, last)) {
+		chain->count--;
+		last[-1].is_repeated = true;
+		add_tables(last - 1, last);
+		add_block(last - 1, last);
+	} else if (chain->count == CHAIN_MAX) {
+		chain->count--;
+		chain->left_out++;
+		memmove(&chain->steps[HOLDER_WAY_STEPS], &chain->steps[HOLDER_WAY_STEPS + 1],
+		        (chain->count - HOLDER_WAY_STEPS) * sizeof(*last));
 	}
-	return kept;
 }
 
-static void
-join(struct chain *chain, size_t first)
-{
-	join_parts(chain);
-	chain->count = without_repeats(chain, first);
-}
-
-/* A long way keeps its begin and its end, which are told. */
-static void
-make_room(struct chain *chain, size_t first)
-{
-	const size_t half = CHAIN_MAX / 2;
-
-	join(chain, first);
-	if (chain->count <= half)
-		return;
-	chain->left_out += chain->count - half;
-	memmove(&chain->steps[HOLDER_WAY_STEPS], &chain->steps[chain->count - (half - HOLDER_WAY_STEPS)],
-	        (half - HOLDER_WAY_STEPS) * sizeof(chain->steps[0]));
-	chain->count = half;
-}
-
-/* nodes: from the sample on; edges[i] leads to nodes[i]. first: from this step on, steps that are alike become one. */
+/* nodes: from the sample on; edges[i] leads to nodes[i]. */
 static void
 make_chain(struct holder_search *search, const uint32_t *nodes, const uint32_t *edges, size_t count, size_t first,
            struct chain *chain)
 {
 	chain->count = chain->left_out = 0;
-	for (size_t i = count - 1; i > 0;) {
-		if (chain->count == CHAIN_MAX)
-			make_room(chain, first);
-		size_t used = read_step(search, nodes, edges, i, &chain->steps[chain->count]);
+	for (size_t i = count - 1, used; i > 0; i -= used) {
+		struct holder_step step;
 
-		chain->count++;
-		i -= used;
+		used = read_step(search, nodes, edges, i, &step);
+		add_step(chain, &step, first);
 	}
-	join(chain, first);
 }
 
 /* Where a way goes through objects of a graph of PyTorch, the first of them is told with the size of the graph. */
@@ -255,7 +220,7 @@ count_graph(struct holder_search *search, struct chain *chain)
 {
 	struct holder_step *first = FIRST(
 		step, chain->steps, chain->count,
-		ANY(table, step->tables, step->table_count, holder_graph_is_table(search->modules, *table)));
+		ANY(table, step->tables, step->table_count, torch_graph_is_table(search->modules, *table)));
 
 	if (first != NULL)
 		first->graph = holder_search_graph(search, first->node->start);
@@ -280,64 +245,56 @@ holder_step_has_many(const struct holder_step *step)
 	return step->items != UINT64_MAX && step->items > (step->edge.kind == PYTHON_EDGE_INDEX ? MANY_IN_A_ROW : MANY);
 }
 
-/* Of a module or a class; module: out, the one, or that of the other. */
-static void
-root_name(struct holder_search *search, const struct holder_node *node, char name[2 * PYTHON_NAME_BYTES], char **module)
+/* The name of a module or a class. way->module: out, the one, or that of the other. */
+static const char *
+root_name(struct holder_search *search, const struct holder_node *node, struct text_pool *texts, struct holder_way *way)
 {
-	const struct python_type *type = NULL;
+	const struct python_type *type = node->root == HOLDER_END_CLASS
+	                                     ? python_objects_type(search->python, node->object.addr)
+	                                     : NULL;
+	char name[2 * PYTHON_NAME_BYTES] = "?";
 
 	if (node->root == HOLDER_END_MODULE &&
 	    python_objects_module(search->python, &node->object, name, &(bool){ false }) && strcmp(name, "__main__") != 0 &&
 	    strcmp(name, "__mp_main__") != 0)
-		*module = memory_text(name);
-	if (node->root == HOLDER_END_CLASS)
-		type = python_objects_type(search->python, node->object.addr);
-	if (type == NULL)
-		return;
-	python_objects_type_name(type, name);
-	*module = memory_text(type->module);
-}
-
-/* What Python knows about a root. NULL: symbols must tell it. */
-static char *
-root_text(struct holder_search *search, const struct holder_step *step, char **module)
-{
-	const struct holder_node *node = step->node;
-	char name[2 * PYTHON_NAME_BYTES] = "?";
-
-	char *key = TEXT(PYTHON_NAME_BYTES, "%s", step->edge.name);
-	unquote(key);
-	if (node->kind == HOLDER_FRAME || (node->root == HOLDER_END_FRAME && step->edge.function[0] != '\0'))
-		return step->edge.kind == PYTHON_EDGE_LOCAL
-		           ? memory_printed("local `%s` of %s", step->edge.name, step->edge.function)
-		           : memory_printed("a temporary value of %s?", step->edge.function);
-	root_name(search, node, name, module);
-	switch (node->root) {
-	case HOLDER_END_MODULE:
-		return step->edge.kind == PYTHON_EDGE_KEY && !step->is_storage
-		           ? memory_printed("global `%s` of module %s", key, name)
-		           : memory_printed("the names of module %s", name);
-	case HOLDER_END_CLASS:
-		return step->edge.kind == PYTHON_EDGE_ATTRIBUTE ? memory_printed("attribute `%s` of class %s", key, name)
-		                                                : memory_printed("class %s", name);
-	case HOLDER_END_FRAME:
-		return memory_text("a frame that runs");
-	case HOLDER_END_NONE:
-		break;
+		way->module = text_pool_add_original(texts, name);
+	if (type != NULL) {
+		python_objects_type_name(type, name);
+		way->module = text_pool_add_original(texts, type->module);
 	}
-	return NULL;
+	return text_pool_add_original(texts, name);
 }
 
-/* Says what the sample itself is, when it is a root: a class, a module's names or a frame. */
-static char *
-root_itself_text(struct holder_search *search, const struct holder_node *node, char **module)
+/* What Python knows about a root; step: NULL = the sample is the root itself. False: symbols must tell it. */
+static bool
+read_root(struct holder_search *search, const struct holder_node *node, const struct holder_step *step,
+          struct text_pool *texts, struct holder_way *way)
 {
-	char name[2 * PYTHON_NAME_BYTES] = "?";
+	static const struct {
+		enum way_step_kind named; // by what it leads on
+		enum way_step_kind other;
+		enum python_edge_kind name;
+	} kinds[] = {
+		[HOLDER_END_NONE] = { WAY_LOCAL, WAY_TEMPORARY, PYTHON_EDGE_LOCAL },
+		[HOLDER_END_MODULE] = { WAY_GLOBAL, WAY_MODULE, PYTHON_EDGE_KEY },
+		[HOLDER_END_CLASS] = { WAY_ATTRIBUTE, WAY_CLASS, PYTHON_EDGE_ATTRIBUTE },
+		[HOLDER_END_FRAME] = { WAY_FRAME, WAY_FRAME, PYTHON_EDGE_UNKNOWN },
+	};
+	const bool is_frame = step != NULL && (node->kind == HOLDER_FRAME ||
+	                                       (node->root == HOLDER_END_FRAME && step->edge.function[0] != '\0'));
+	const enum holder_end end = is_frame ? HOLDER_END_NONE : node->root;
+	char key[PYTHON_NAME_BYTES];
 
-	root_name(search, node, name, module);
-	return node->root == HOLDER_END_CLASS    ? memory_printed("class %s, which is this block", name)
-	       : node->root == HOLDER_END_MODULE ? memory_printed("module %s, whose names are this block", name)
-	                                         : memory_text("a frame that runs, which is this block");
+	if (end == HOLDER_END_NONE && !is_frame)
+		return false;
+	(void)memory_text_in(key, sizeof(key), "%s", step != NULL ? step->edge.name : "");
+	unquote(key);
+	way->begin = model_way_step(
+		step != NULL && step->edge.kind == kinds[end].name && !step->is_storage ? kinds[end].named : kinds[end].other,
+		text_pool_add_original(texts, key),
+		is_frame ? text_pool_add_original(texts, step->edge.function) : root_name(search, node, texts, way));
+	way->begin.by = step != NULL ? WAY_BY_NOTHING : WAY_BY_ITSELF;
+	return true;
 }
 
 /* Does the way lead through one of its many items? A tuple does not grow. */
@@ -376,35 +333,6 @@ keep_steps(const struct holder_search *search, const struct chain *chain, size_t
 	}
 	way->left_out = left_out != 0 ? left_out + chain->left_out : 0;
 	way->leaf = chain->steps[chain->count - 1].is_data ? NULL : search->nodes[sample].object.type;
-}
-
-/*
- * Goes from the sample upwards, nearest first: above[i] is the edge by which nodes[i] was reached, HOLDER_NONE for the sample. The
- * storage of items is passed through. Returns how many nodes there are.
- */
-static size_t
-find_above(const struct holder_search *search, uint32_t sample, uint32_t *nodes, uint32_t *above)
-{
-	OWNED bool *is_known = memory_zeroed(search->node_count, sizeof(*is_known));
-	size_t count = 1;
-
-	nodes[0] = sample;
-	above[0] = HOLDER_NONE;
-	is_known[sample] = true;
-	for (size_t first = 0, end = 1; first < end && end < LOST_NODES && !holder_search_is_over(search);
-	     first = end, end = count) {
-		for (uint32_t i = 0; i < search->edge_count && count < LOST_NODES; i++) {
-			const struct holder_edge *edge = &search->edges[i];
-
-			if (edge->is_gone || is_known[edge->from] || !is_known[edge->to] ||
-			    !ANY(node, nodes + first, end - first, *node == edge->to))
-				continue;
-			is_known[edge->from] = true;
-			nodes[count] = edge->from;
-			above[count++] = i;
-		}
-	}
-	return count;
 }
 
 static bool
@@ -455,23 +383,24 @@ static void
 read_above(struct holder_search *search, uint32_t sample, bool is_lost, struct holder_way *way)
 {
 	OWNED struct chain *chain = memory_zeroed(1, sizeof(*chain));
-	uint32_t found[LOST_NODES];
-	uint32_t above[LOST_NODES];
-	uint32_t nodes[CHAIN_MAX];
-	uint32_t edges[CHAIN_MAX];
+	OWNED uint32_t *found = memory_zeroed(search->node_count, sizeof(*found));
+	OWNED uint32_t *above = memory_zeroed(search->node_count, sizeof(*above));
+	uint32_t nodes[LOST_NODES + 1];
+	uint32_t edges[LOST_NODES + 1];
 	size_t count = 0;
-	uint32_t path[CHAIN_MAX];
+	uint32_t path[LOST_NODES];
 	size_t length = 0;
 
-	size_t found_count = find_above(search, sample, found, above);
-	size_t at = is_lost ? choose_top(search, found, found_count) : farthest(search, found, found_count);
+	size_t found_count = holder_search_above(search, sample, found, above, LOST_NODES);
+
+	if (found_count == 0) // there was no time
+		return;
+
+	uint32_t at = found[is_lost ? choose_top(search, found, found_count) : farthest(search, found, found_count)];
 
 	/* Down to the sample; then the other way round. */
-	for (; above[at] != HOLDER_NONE && length < CHAIN_MAX - 1; length++) {
+	for (; above[at] != HOLDER_NONE && length < LOST_NODES; at = search->edges[path[length++]].to)
 		path[length] = above[at];
-		for (at = 0; found[at] != search->edges[path[length]].to;)
-			at++;
-	}
 	nodes[count++] = sample;
 	while (length-- > 0) {
 		edges[count - 1] = path[length];
@@ -484,7 +413,7 @@ read_above(struct holder_search *search, uint32_t sample, bool is_lost, struct h
 }
 
 static void
-read_without_root(struct holder_search *search, uint32_t sample, struct holder_way *way)
+read_without_root(struct holder_search *search, uint32_t sample, struct text_pool *texts, struct holder_way *way)
 {
 	char name[2 * PYTHON_NAME_BYTES];
 	uint64_t counted;
@@ -495,29 +424,31 @@ read_without_root(struct holder_search *search, uint32_t sample, struct holder_w
 	bool is_unseen = !is_short && holder_search_unseen(search, sample, &node, &counted, &seen);
 	is_short = is_short || holder_search_is_over(search); // then it may not have asked all
 
+	const char *reason = "";
+
 	/* Words that may be left over lead on and on to what an extension holds: that is not a chain. */
 	if (is_short) {
-		way->kind = HOLDER_WAY_UNFINISHED;
-		way->begin = memory_text(search->is_late ? "there was no time to find it" : "too many blocks lead there");
+		way->kind = HOLDERS_UNFINISHED;
+		reason = search->is_late ? "there was no time to find it" : "too many blocks lead there";
 	} else if (is_unseen) {
-		way->kind = HOLDER_WAY_UNSEEN;
+		way->kind = HOLDERS_UNSEEN;
 		python_objects_type_name(search->nodes[node].object.type, name);
-		way->begin = counted == UINT64_MAX
-		                 ? memory_printed("%s, which lives for ever", name)
-		                 : memory_printed("%s with %" PRIu64 " reference%s, of which %" PRIu64 " %s found", name,
-		                                  counted, UNITS_S(counted), seen, seen == 1 ? "was" : "were");
+		reason = counted == UINT64_MAX
+		             ? TEXT(2 * sizeof(name), "%s, which lives for ever", name)
+		             : TEXT(2 * sizeof(name), "%s with %" PRIu64 " reference%s, of which %" PRIu64 " %s found", name,
+		                    counted, UNITS_S(counted), seen, seen == 1 ? "was" : "were");
 	} else if (!holder_search_is_done(search, sample)) {
-		way->kind = HOLDER_WAY_UNFINISHED;
+		way->kind = HOLDERS_UNFINISHED;
 		read_above(search, sample, false, way);
-		way->begin = memory_printed("it is in a long chain%s", way->step_count != 0 ? ": " : "");
+		reason = "it is in a long chain";
 	} else if (search->look->ranges.shared_bytes != 0) {
-		way->kind = HOLDER_WAY_UNREAD;
-		way->begin = memory_text("");
+		way->kind = HOLDERS_UNREAD;
 	} else {
-		way->kind = HOLDER_WAY_LOST;
-		way->begin = memory_text("");
+		way->kind = HOLDERS_LOST;
 		read_above(search, sample, true, way);
 	}
+	way->has_begin = true;
+	way->begin = model_way_step(WAY_REASON, text_pool_add_original(texts, reason), "");
 }
 
 /* Was time or room up before all better ways were looked for? */
@@ -533,52 +464,52 @@ is_way_told(const struct holder_search *search, uint32_t sample)
 {
 	if (search->nodes[sample].cost == UINT32_MAX || holder_search_is_over(search))
 		return false;
-	return !is_cut_short(search, sample) || (search->python->shape == NULL && !holder_search_is_guess(search, sample));
+	return !is_cut_short(search, sample) || (search->python->shape == NULL && !search->nodes[sample].is_guess);
 }
 
-static const char *
+static enum way_call
 call_of(const struct holder_search *search, const struct holder_way *way)
 {
 	enum holder_kind kind = search->nodes[way->root].kind;
 
 	if (way->root_edge == NULL || search->python->shape == NULL)
-		return "";
+		return WAY_CALL_NONE;
 	if (kind == HOLDER_STACK || kind == HOLDER_REGISTER)
-		return "native";
-	return way->root_edge->is_library ? "python" : "";
+		return WAY_CALL_NATIVE;
+	return way->root_edge->is_library ? WAY_CALL_PYTHON : WAY_CALL_NONE;
 }
 
 /* Whose the container is: the module of the class that has it, else that of the root. */
 static void
-find_module(const struct chain *chain, const struct holder_step *container, struct holder_way *way)
+find_module(const struct chain *chain, const struct holder_step *container, struct text_pool *texts,
+            struct holder_way *way)
 {
 	for (const struct holder_step *step = container; container != NULL && step-- > chain->steps;) {
 		const struct python_type *type = step->node->object.type;
 
 		if (type == NULL || !type->is_of_python)
 			continue;
-		free(way->module);
-		way->module = memory_text(type->module);
+		way->module = text_pool_add_original(texts, type->module);
 		break;
 	}
 }
 
 void
-holder_way_read(struct holder_search *search, uint32_t sample, struct holder_way *way)
+holder_way_read(struct holder_search *search, uint32_t sample, struct text_pool *texts, struct holder_way *way)
 {
 	OWNED struct chain *chain = memory_zeroed(1, sizeof(*chain));
 	const struct holder_edge *edge = holder_search_best(search, sample);
 
-	*way = (struct holder_way){ .kind = HOLDER_WAY_HELD, .root = search->nodes[sample].way_root, .call = "" };
+	*way = (struct holder_way){ .kind = HOLDERS_HELD, .root = search->nodes[sample].way_root, .module = "" };
 	for (; edge != NULL; edge = holder_search_best(search, edge->from))
 		way->root_edge = edge;
 	way->call = call_of(search, way);
 	if (!is_way_told(search, sample)) {
-		read_without_root(search, sample, way);
+		read_without_root(search, sample, texts, way);
 		return;
 	}
-	if (holder_search_is_guess(search, sample) || is_cut_short(search, sample))
-		way->kind = HOLDER_WAY_PERHAPS;
+	if (search->nodes[sample].is_guess || is_cut_short(search, sample))
+		way->kind = HOLDERS_PERHAPS;
 	read_chain(search, sample, chain);
 
 	struct holder_step *container = container_of(chain);
@@ -589,18 +520,9 @@ holder_way_read(struct holder_search *search, uint32_t sample, struct holder_way
 		way->items = container->items;
 		way->grown_site = container->grown_site;
 	}
-	way->begin = chain->count != 0 ? root_text(search, &chain->steps[0], &way->module)
-	                               : root_itself_text(search, &search->nodes[sample], &way->module);
-	find_module(chain, container, way);
+	way->has_begin = read_root(search, &search->nodes[way->root], chain->count != 0 ? &chain->steps[0] : NULL, texts,
+	                           way);
+	find_module(chain, container, texts, way);
 	way->into = chain->steps[0].last.into;
 	keep_steps(search, chain, 1, sample, way);
-}
-
-void
-holder_way_free(struct holder_way *way)
-{
-	free(way->begin);
-	free(way->module);
-	free(way->steps);
-	*way = (struct holder_way){ 0 };
 }

@@ -1,9 +1,7 @@
 /*
  * holder_ways.h - the way from a root to a block, step by step.
  *
- *     global `bus` of module __main__ -> Bus ._handlers -> dict ['message'] -> list of 9,000 [*] -> function .__closure__ -> ...
- *
- * A way is read while the process stands still. holder_words.h says it in words afterwards, with what symbols and debug information say.
+ * A way is read while the process stands still. holder_words.h makes its steps known afterwards, with what symbols and debug information say.
  */
 #ifndef HOLDER_WAYS_H
 #define HOLDER_WAYS_H
@@ -12,6 +10,7 @@
 #include <stdint.h>
 
 #include "holders/holder_search.h"
+#include "model/model_holders.h"
 
 #define HOLDER_WAY_STEPS 12u                        // that are shown, with the root; of more the middle is left out
 #define HOLDER_WAY_BEGIN (HOLDER_WAY_STEPS / 2 - 1) // of them before it, without the root
@@ -35,7 +34,7 @@ struct holder_step {
 	struct holder_place last;
 	const struct python_type *released; // what it was; NULL = not known
 	size_t blocks;                      // that follow each other; 0 = in too many ways
-	const struct holder_graph *graph;   // NULL = was not asked for
+	const struct torch_graph *graph;    // NULL = was not asked for
 	bool is_alike;                      // all begin with the one table
 	size_t table_count;
 	uint64_t tables[HOLDER_TABLES_MAX]; // of virtual functions, perhaps: words at the begin of blocks
@@ -46,25 +45,16 @@ struct holder_step {
 	bool is_container; // which is named
 };
 
-/* In the order of model_holders_kinds. */
-enum holder_way_kind {
-	HOLDER_WAY_HELD,
-	HOLDER_WAY_PERHAPS,    // by a word that may be left over
-	HOLDER_WAY_LOST,       // nothing leads there, or lost blocks alone; of Python all counted references were found
-	HOLDER_WAY_UNSEEN,     // an object of Python has references that were found nowhere
-	HOLDER_WAY_UNREAD,     // nothing leads there in what was read, and there is memory that was not
-	HOLDER_WAY_UNFINISHED, // there was no time or room to find it, or the way is very long
-};
-
 struct holder_way {
-	enum holder_way_kind kind;
+	enum holders_kind kind;
 	uint32_t root;                       // node; of one that is held
 	const struct holder_edge *root_edge; // by which it leads on; NULL = it does not
-	const char *call;                    // as struct holders_way has it
-	char *begin;       // what Python knows about the root, or why there is none; NULL: symbols tell the root
-	char *module;      // as struct holders_way has it; NULL = none
-	uint64_t into;     // how far into the first block the root's word leads
-	size_t step_count; // behind the root
+	enum way_call call;
+	bool has_begin;        // else symbols tell the root
+	struct way_step begin; // what Python knows about the root, or why there is none; of what is lost none
+	const char *module;    // as struct holders_way has it
+	uint64_t into;         // how far into the first block the root's word leads
+	size_t step_count;     // behind the root
 	struct holder_step *steps;
 	size_t left_out;                     // of the middle, behind HOLDER_WAY_BEGIN steps; 0 = none
 	const struct python_type *leaf;      // what the block is itself; NULL = not told
@@ -73,9 +63,8 @@ struct holder_way {
 	uint32_t grown_site; // of its storage; 0 = not known
 };
 
-/* The process stands still. */
-void holder_way_read(struct holder_search *search, uint32_t sample, struct holder_way *way);
+/* The process stands still. texts: what the way says of the program lives there. */
+void holder_way_read(struct holder_search *search, uint32_t sample, struct text_pool *texts, struct holder_way *way);
 bool holder_step_has_many(const struct holder_step *step);
-void holder_way_free(struct holder_way *way);
 
 #endif

@@ -1,33 +1,36 @@
 /*
- * holder_words.c - steps become a line of text (see holder_words.h).
+ * holder_words.c - names of the steps of a way (see holder_words.h).
  */
 #include "holders/holder_words.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/items.h"
 #include "base/memory.h"
+#include "base/text_pool.h"
 #include "base/text_start.h"
-#include "base/units.h"
 #include "holders/holder_roots.h"
 #include "holders/site_lines.h"
 
-#define ARROW " -> "
 #define TYPE_BYTES 64u    // of a name that is told
 #define TABLE_BEGIN 16u   // what comes before the functions of a class's own table
 #define BLOCKS_FOLLOWED 4 // whose types are followed: then a type must lead to itself
 
 struct words {
 	const struct holder_search *search;
+	struct text_pool *texts;
 	bool is_private;
-	bool is_key;
-	FILE *stream;
+	bool has_counts;
 	const struct symbol_type *leads; // of what the last word points to; NULL = not known
 	uint64_t into;                   // and where that begins in its block
 };
-#define say(words, ...) ((void)fprintf((words)->stream, __VA_ARGS__))
+
+static const char *
+keep(const struct words *words, const char *text)
+{
+	return text_pool_add_original(words->texts, text);
+}
 
 /* ---- types and members of C++ ---- */
 
@@ -76,12 +79,13 @@ type_of_table(struct process_modules *modules, uint64_t table)
 
 /* "(anonymous namespace)::secret" has a bracket that is no argument's. Returns the first table whose class has a name; 0 = none has. */
 static uint64_t
-say_types(struct words *words, const struct holder_step *step)
+read_types(const struct words *words, const struct holder_step *from, struct way_step *step)
 {
 	static const char local[] = "(anonymous namespace)::";
+	char types[HOLDER_TABLES_MAX * (TYPE_BYTES + 2)] = "";
 	uint64_t first = 0;
 
-	EACH (table, step->tables, step->table_count) {
+	EACH (table, from->tables, from->table_count) {
 		struct process_module *module;
 		uint64_t offset;
 		const char *name = class_of_table(words->search->modules, *table, &module, &offset);
@@ -91,13 +95,12 @@ say_types(struct words *words, const struct holder_step *step)
 		for (const char *next; (next = strstr(name, local)) != NULL && strcspn(name, "<") > (size_t)(next - name);)
 			name = next + sizeof(local) - 1;
 		name = without_namespaces(name);
-		say(words, first == 0 ? " (%.*s%s" : ", %.*s%s",
-		    (int)(strlen(name) >= TYPE_BYTES ? TYPE_BYTES - 4 : TYPE_BYTES), name,
-		    strlen(name) >= TYPE_BYTES ? "..." : "");
+		TEXT_ADD(types, "%s%.*s%s", first == 0 ? "" : ", ",
+		         (int)(strlen(name) >= TYPE_BYTES ? TYPE_BYTES - 4 : TYPE_BYTES), name,
+		         strlen(name) >= TYPE_BYTES ? "..." : "");
 		first = first != 0 ? first : *table;
 	}
-	if (first != 0)
-		say(words, ")");
+	step->name = keep(words, types);
 	return first;
 }
 
@@ -139,35 +142,35 @@ follow(const struct words *words, const struct holder_step *step, uint64_t *into
 }
 
 static void
-say_member(struct words *words, const struct holder_step *step, uint64_t table)
+read_member(struct words *words, const struct holder_step *from, uint64_t table, struct way_step *step)
 {
-	const struct symbol_type *type = step->is_alike ? type_of_table(words->search->modules, table) : NULL;
+	const struct symbol_type *type = from->is_alike ? type_of_table(words->search->modules, table) : NULL;
 	const struct symbol_type *leads = NULL;
 	char name[SYMBOL_MEMBER_BYTES] = "";
-	bool is_repeated = step->blocks != 1;
-	bool is_between = ANY(place, step->between, step->between_count, place->offset == step->last.offset);
-	bool is_known = type != NULL && symbolizer_member(type, (int64_t)step->last.offset, name, &leads);
+	bool is_repeated = from->blocks != 1;
+	bool is_between = ANY(place, from->between, from->between_count, place->offset == from->last.offset);
+	bool is_known = type != NULL && symbolizer_member(type, (int64_t)from->last.offset, name, &leads);
 
 	if (!is_known) {
 		uint64_t into;
 
-		type = follow(words, step, &into);
-		is_known = type != NULL && symbolizer_member(type, (int64_t)(step->last.offset - into), name, &leads);
+		type = follow(words, from, &into);
+		is_known = type != NULL && symbolizer_member(type, (int64_t)(from->last.offset - into), name, &leads);
 	}
 	if (is_known && symbol_type_is_node(type)) // how many lie between is the container's business
 		is_repeated = is_between = false;
-	if (is_between && step->between_count > 1) // of a tree: which one it was says nothing
+	if (is_between && from->between_count > 1) // of a tree: which one it was says nothing
 		name[0] = '\0';
-	if (is_repeated && !is_between)
-		say(words, name[0] != '\0' ? ", one after another," : ", one after another");
-	if (name[0] != '\0')
-		say(words, " %s", name);
-	else if (!is_known && !is_repeated && table != 0)
-		say(words, " +%" PRIu64, step->last.offset);
-	if (is_between)
-		say(words, ", one after another");
+	step->repeat = is_between ? WAY_EACH : is_repeated ? WAY_UNTIL_LAST : WAY_ONCE;
+	if (name[0] != '\0') {
+		step->by = WAY_BY_MEMBER;
+		step->member = keep(words, name);
+	} else if (!is_known && !is_repeated && table != 0) {
+		step->by = WAY_BY_OFFSET;
+		step->member = keep(words, TEXT(24, "%" PRIu64, from->last.offset));
+	}
 	words->leads = leads;
-	words->into = step->last.into;
+	words->into = from->last.into;
 }
 
 /* Has the class a name by which PyTorch calls nodes of its graphs? */
@@ -182,7 +185,7 @@ is_graph_node(const char *name)
 }
 
 static void
-say_graph(struct words *words, const struct holder_graph *graph)
+count_nodes(const struct words *words, const struct torch_graph *graph, struct way_step *step)
 {
 	uint64_t nodes = 0;
 
@@ -193,150 +196,131 @@ say_graph(struct words *words, const struct holder_graph *graph)
 
 		nodes += name != NULL && is_graph_node(name) ? graph->counts[i] : 0;
 	}
-	if (nodes > 1)
-		say(words, ", grad_fn chain of %s%s nodes", graph->is_cut ? "at least " : "", UNITS_COUNT(nodes));
+	step->nodes = nodes > 1 ? nodes : 0;
+	step->is_graph_cut = nodes > 1 && graph->is_cut;
 }
 
 /* ---- steps ---- */
 
-static void
-say_type(struct words *words, const struct python_type *type)
+static struct way_step
+object_of(const struct words *words, const struct python_type *type)
 {
 	char name[2 * PYTHON_NAME_BYTES];
 
 	python_objects_type_name(type, name);
-	say(words, "%s", name);
+	return model_way_step(WAY_OBJECT, keep(words, name), "");
 }
 
 static void
-say_edge(struct words *words, const struct holder_step *step)
+read_edge(const struct words *words, const struct holder_step *from, struct way_step *step)
 {
-	bool is_dict = step->node->object.type->kind == PYTHON_DICT;
-	bool is_one_of_many = holder_step_has_many(step) || (step->items != UINT64_MAX && words->is_private && is_dict);
+	static const enum way_member by[] = {
+		[PYTHON_EDGE_UNKNOWN] = WAY_BY_PLACE,   [PYTHON_EDGE_KEY] = WAY_BY_ITEM,
+		[PYTHON_EDGE_KEY_ITSELF] = WAY_BY_KEY,  [PYTHON_EDGE_INDEX] = WAY_BY_ITEM,
+		[PYTHON_EDGE_ELEMENT] = WAY_BY_ELEMENT, [PYTHON_EDGE_ATTRIBUTE] = WAY_BY_ATTRIBUTE,
+		[PYTHON_EDGE_LOCAL] = WAY_BY_LOCAL,     [PYTHON_EDGE_TEMPORARY] = WAY_BY_TEMPORARY,
+	};
+	const struct python_edge *edge = &from->edge;
+	bool is_dict = from->node->object.type->kind == PYTHON_DICT;
+	bool is_one_of_many = holder_step_has_many(from) || (from->items != UINT64_MAX && words->is_private && is_dict);
+	bool is_number = edge->kind == PYTHON_EDGE_UNKNOWN || edge->kind == PYTHON_EDGE_INDEX;
 
-	switch (step->edge.kind) {
-	case PYTHON_EDGE_UNKNOWN:
-		say(words, " +%" PRIu64 "?", step->edge.number);
-		break;
-	case PYTHON_EDGE_KEY:
-		say(words, is_one_of_many ? " [*]" : " [%s]", step->edge.name);
-		break;
-	case PYTHON_EDGE_KEY_ITSELF:
-		say(words, is_one_of_many ? " a key" : " key %s", step->edge.name);
-		break;
-	case PYTHON_EDGE_INDEX:
-		if (is_one_of_many)
-			say(words, " [*]");
-		else
-			say(words, " [%" PRIu64 "]", step->edge.number);
-		break;
-	case PYTHON_EDGE_ELEMENT:
-		say(words, " {*}");
-		break;
-	case PYTHON_EDGE_ATTRIBUTE:
-		say(words, " .%s", step->edge.name);
-		break;
-	case PYTHON_EDGE_LOCAL:
-		say(words, ", local `%s` of %s", step->edge.name, step->edge.function);
-		break;
-	case PYTHON_EDGE_TEMPORARY:
-		say(words, ", a temporary value of %s?", step->edge.function);
-		break;
-	}
+	step->by = is_one_of_many && edge->kind == PYTHON_EDGE_KEY_ITSELF ? WAY_BY_ANY_KEY : by[edge->kind];
+	step->member = is_one_of_many && edge->kind != PYTHON_EDGE_ATTRIBUTE && edge->kind != PYTHON_EDGE_UNKNOWN
+	                   ? "*"
+	                   : keep(words, is_number ? TEXT(24, "%" PRIu64, edge->number) : edge->name);
+	step->function = keep(words, edge->function);
 }
 
 static const char *
-line_text(const struct words *words, uint32_t site, char text[PLACE_TEXT_BYTES])
+line_text(const struct words *words, uint32_t site)
 {
 	uint32_t line = site_lines_of(words->search->lines, site);
 
-	return line != 0 ? site_lines_text(&words->search->lines->lines[line], text) : NULL;
+	return line != 0 ? keep(words, site_lines_text(&words->search->lines->lines[line], PLACE_ROOM)) : "";
 }
 
-/* Is it known whether the word that leads on is a member, and perhaps what it points to? */
-static bool
-say_block(struct words *words, const struct holder_step *step)
+static struct way_step
+block_of(struct words *words, const struct holder_step *from)
 {
-	const char *place = line_text(words, step->node->site, PLACE_ROOM);
-	bool has_member = !step->is_data && step->node->kind == HOLDER_BLOCK;
+	struct way_step step = model_way_step(WAY_BLOCK, "", line_text(words, from->node->site));
 
-	if (step->released != NULL) {
-		say_type(words, step->released);
-		say(words, " that is being released");
-		return false;
-	}
-	say(words, "block");
-
-	uint64_t table = say_types(words, step);
-
-	if (place != NULL)
-		say(words, " of %s", place);
-	else
-		say(words, " of %" PRIu64 " bytes?", step->node->end - step->node->start);
-	if (has_member)
-		say_member(words, step, table);
-	else
-		say(words, "%s", step->is_repeated ? ", one after another" : "");
-	if (step->graph != NULL)
-		say_graph(words, step->graph);
-	return has_member;
-}
-
-static void
-say_object(struct words *words, const struct holder_step *step)
-{
-	const char *grown_at = line_text(words, step->grown_site, PLACE_ROOM);
-
-	say_type(words, step->node->object.type);
-	if (!words->is_key && holder_step_has_many(step))
-		say(words, " of %s", UNITS_COUNT(step->items));
-	if (!words->is_key && step->is_container && grown_at != NULL)
-		say(words, ", grown at %s%s", grown_at, step->is_storage ? "" : ",");
-	if (step->is_storage)
-		say(words, ": its storage");
-	else if (!step->is_data)
-		say_edge(words, step);
-	say(words, "%s", step->is_repeated ? ", one after another" : "");
-}
-
-static void
-say_step(struct words *words, const struct holder_step *step)
-{
-	bool has_member = false;
-
-	if (step->node->object.type != NULL)
-		say_object(words, step);
-	else
-		has_member = say_block(words, step);
-	if (!has_member)
+	if (from->released != NULL) {
+		step = object_of(words, from->released);
+		step.kind = WAY_RELEASED;
 		words->leads = NULL;
+		return step;
+	}
+
+	uint64_t table = read_types(words, from, &step);
+
+	if (step.of[0] == '\0')
+		step.count = from->node->end - from->node->start;
+	if (!from->is_data && from->node->kind == HOLDER_BLOCK) {
+		read_member(words, from, table, &step);
+	} else {
+		step.repeat = from->is_repeated ? WAY_EACH : WAY_ONCE;
+		words->leads = NULL;
+	}
+	if (from->graph != NULL)
+		count_nodes(words, from->graph, &step);
+	return step;
 }
 
-char *
-holder_words(const struct holder_search *search, struct stack_locals *locals, const struct holder_way *way,
-             bool is_private, bool is_key)
+static struct way_step
+step_of(struct words *words, const struct holder_step *from)
 {
-	bool has_root = way->kind == HOLDER_WAY_HELD || way->kind == HOLDER_WAY_PERHAPS;
-	struct words words = {
-		.search = search, .is_private = is_private, .is_key = is_key || !has_root, .into = way->into
-	};
-	char root[HOLDER_ROOT_BYTES];
-	char *text;
+	if (from->node->object.type == NULL)
+		return block_of(words, from);
 
-	words.stream = memory_stream(&text, NULL);
-	say(&words, "%s", way->begin != NULL ? way->begin : holder_root_text(search, way, locals, root, &words.leads));
+	struct way_step step = object_of(words, from->node->object.type);
+
+	words->leads = NULL;
+	if (words->has_counts && holder_step_has_many(from))
+		step.count = from->items;
+	step.is_container = from->is_container;
+	if (from->is_storage)
+		step.by = WAY_BY_STORAGE;
+	else if (!from->is_data)
+		read_edge(words, from, &step);
+	step.repeat = from->is_repeated ? WAY_EACH : WAY_ONCE;
+	return step;
+}
+
+void
+holder_words(const struct holder_search *search, struct stack_locals *locals, const struct holder_way *way,
+             bool is_private, struct text_pool *texts, struct holders_way *told)
+{
+	struct words words = { .search = search,
+		                   .texts = texts,
+		                   .is_private = is_private,
+		                   .has_counts = way->kind == HOLDERS_HELD || way->kind == HOLDERS_PERHAPS,
+		                   .into = way->into };
+	struct way_step *step = text_pool_room(texts, (way->step_count + 4) *
+	                                                  sizeof(*step)); // with root, gap, leaf and where ways part
+
+	told->steps = step;
+	if (!way->has_begin || way->begin.name[0] != '\0' || way->begin.of[0] != '\0')
+		*step++ = way->has_begin ? way->begin : holder_root_step(search, way, locals, texts, &words.leads);
 	for (size_t i = 0; i < way->step_count; i++) {
 		if (way->left_out != 0 && i == HOLDER_WAY_BEGIN) {
-			say(&words, is_key ? ARROW "..." : ARROW "... %zu more ...", way->left_out);
+			*step = model_way_step(WAY_MORE, "", "");
+			step++->count = way->left_out;
 			words.leads = NULL;
 		}
-		say(&words, "%s", has_root || i != 0 ? ARROW : "");
-		say_step(&words, &way->steps[i]);
+		*step++ = step_of(&words, &way->steps[i]);
 	}
-	if (way->leaf != NULL) {
-		say(&words, ARROW);
-		say_type(&words, way->leaf);
+	if (way->leaf != NULL)
+		*step++ = object_of(&words, way->leaf);
+	told->step_count = (size_t)(step - told->steps);
+	told->container = way->container != NULL ? object_of(&words, way->container).name : "";
+	told->items = way->items;
+	told->grown_at = line_text(&words, way->grown_site);
+	told->module = way->module;
+	told->text = "";
+	if (told->step_count != 0) {
+		OWNED char *text = model_way_words(told, 0, told->step_count, false);
+
+		told->text = keep(&words, text);
 	}
-	memory_stream_close(words.stream);
-	return text;
 }

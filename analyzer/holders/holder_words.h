@@ -1,5 +1,5 @@
 /*
- * holder_words.h - the way from a root to a block, in words (see holder_ways.h).
+ * holder_words.h - the names on the way from a root to a block (see holder_ways.h).
  *
  * What Python knows was read before; symbols and debug information name roots, C++ types and members. Needs no memory of the process, which
  * may go on.
@@ -15,13 +15,8 @@
 #include "holders/holder_ways.h"
 #include "holders/stack_locals.h"
 
-/*
- * "static variable `cache` of server -> block (c10::TensorImpl) of a.cc:4 f .storage". The caller frees it.
- *
- * is_private  keys of dictionaries are left out
- * is_key      so is what differs from sample to sample: ways with one key are one
- */
-char *holder_words(const struct holder_search *search, struct stack_locals *locals, const struct holder_way *way,
-                   bool is_private, bool is_key);
+/* Fills in steps and text. is_private: without keys of dictionaries. texts: where they live. */
+void holder_words(const struct holder_search *search, struct stack_locals *locals, const struct holder_way *way,
+                  bool is_private, struct text_pool *texts, struct holders_way *told);
 
 #endif

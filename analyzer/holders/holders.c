@@ -28,7 +28,6 @@
 #include "kmem_words.h"
 
 #define COMMAND "holders"
-#define STEP " -> "            // between two steps of a way's text
 #define BLOCKS_UNREGARDED 4096 // between two looks at the clock
 #define SEED UINT64_C(0x2545f4914f6cdd1d)
 
@@ -160,7 +159,6 @@ struct found_ways {
 
 /* The ways of one line, while they are merged. */
 struct merged_ways {
-	const char *keys[HOLDERS_SAMPLES];
 	double bytes[HOLDERS_SAMPLES];
 	double all_bytes;
 };
@@ -191,67 +189,70 @@ add_samples(struct holder_search *search, struct choice *choice, struct found_wa
 static unsigned
 soon_over(const struct holders_way *way)
 {
-	return text_starts(way->text, "local `__") ? 2 : text_starts(way->text, "local `") || model_holders_is_of_call(way);
+	bool is_local = way->step_count != 0 && way->steps[0].kind == WAY_LOCAL;
+
+	return is_local && text_starts(way->steps[0].name, "__") ? 2 : is_local || model_holders_is_of_call(way);
 }
 
 ORDER_OF(compare_ways, struct holders_way,
-	order_numbers(b->samples, a->samples) ?: order_texts(a->kind, b->kind)
+	order_numbers(b->samples, a->samples) ?: order_numbers(a->kind, b->kind)
 	?: order_numbers(soon_over(a), soon_over(b)) ?: order_texts(a->text, b->text))
+
+/* Do they begin with as many steps that are alike, and have them? */
+static bool
+begin_alike(const struct holders_way *a, const struct holders_way *b, size_t count)
+{
+	size_t same = 0;
+
+	while (same < count && same < a->step_count && same < b->step_count &&
+	       model_way_steps_are_alike(&a->steps[same], &b->steps[same]))
+		same++;
+	return a->kind == b->kind && same == count;
+}
 
 static void
 add_way(struct holders_line *line, struct merged_ways *merged, const struct holder_way *way, double bytes,
-        const char *text, const char *key, const struct site_lines *lines, struct text_pool *texts)
+        const struct holders_way *told, const struct site_lines *lines, struct text_pool *texts)
 {
 	uint32_t grown = site_lines_of(lines, way->grown_site);
 	const struct model_frame *grown_in = lines->lines[grown].site != NULL ? lines->lines[grown].site->where : NULL;
-	char container[2 * PYTHON_NAME_BYTES] = "";
 	size_t i = 0;
 
 	line->samples++;
 	merged->all_bytes += bytes;
 	while (i < line->way_count &&
-	       (strcmp(merged->keys[i], key) != 0 || line->ways[i].kind != model_holders_kinds[way->kind]))
+	       (line->ways[i].step_count != told->step_count || !begin_alike(&line->ways[i], told, told->step_count)))
 		i++;
 	merged->bytes[i] += bytes;
 	if (i < line->way_count)
 		return;
-	merged->keys[line->way_count] = text_pool_add_original(texts, key);
-	if (way->container != NULL)
-		python_objects_type_name(way->container, container);
-	line->ways[line->way_count++] = (struct holders_way){
-		.kind = model_holders_kinds[way->kind],
-		.text = text_pool_add_original(texts, text),
-		.container = text_pool_add_original(texts, container),
-		.items = way->items,
-		.grown_at = text_pool_add_original(texts, grown != 0 ? site_lines_text(&lines->lines[grown], PLACE_ROOM) : ""),
-		.call = way->call,
-		.module = text_pool_add_original(texts, way->module != NULL ? way->module : ""),
-		.grown_file = text_pool_add_original(texts, grown_in != NULL ? grown_in->file : ""),
-	};
+	line->ways[line->way_count] = *told;
+	line->ways[line->way_count++].grown_file = text_pool_add_original(texts, grown_in != NULL ? grown_in->file : "");
 }
 
-/* How much of its text leads to a container and through one of its items; 0 = there is none. */
+/* How many steps lead to a container and through one of its items; 0 = there is none. */
 static size_t
-bytes_of_begin(const struct holders_way *way)
+steps_of_begin(const struct holders_way *way)
 {
 	size_t container = model_holders_container(way);
-	const char *end = container != 0 ? strstr(way->text + container + 1, STEP) : NULL;
 
-	return end != NULL ? (size_t)(end - way->text) : 0;
+	return container != 0 && container + 1 < way->step_count ? container + 1 : 0;
 }
 
 /* Keeps the steps that both have. */
 static void
 cut_where_they_part(struct holders_way *way, const struct holders_way *other, struct text_pool *texts)
 {
-	const char *whole = way->text;
 	size_t same = 0;
 
-	for (size_t i = 0; whole[i] != '\0' && whole[i] == other->text[i]; i++)
-		same = text_starts(whole + i, STEP) && text_starts(other->text + i, STEP) ? i : same;
-	OWNED char *begin = memory_printed("%.*s" STEP "...", (int)same, whole);
+	while (begin_alike(way, other, same + 1))
+		same++;
+	way->steps[same] = model_way_step(WAY_OTHERS, "", "");
+	way->step_count = same + 1;
 
-	way->text = text_pool_add_original(texts, begin);
+	OWNED char *text = model_way_words(way, 0, way->step_count, false);
+
+	way->text = text_pool_add_original(texts, text);
 }
 
 /* Where no way holds half of the samples, those that lead through one container are one: it is what they have in common. */
@@ -261,17 +262,15 @@ join_alike(struct holders_line *line, struct merged_ways *merged, struct text_po
 	size_t kept = 0;
 
 	for (size_t i = 0; i < line->way_count; i++) {
-		if (line->ways[i].kind != model_holders_kinds[HOLDER_WAY_UNFINISHED] &&
-		    merged->bytes[i] >= merged->all_bytes / 2)
+		if (line->ways[i].kind != HOLDERS_UNFINISHED && merged->bytes[i] >= merged->all_bytes / 2)
 			return;
 	}
 	for (size_t i = 0; i < line->way_count; i++) {
 		struct holders_way way = line->ways[i];
-		size_t begin = bytes_of_begin(&way);
+		size_t begin = steps_of_begin(&way);
 		size_t k = begin != 0 ? 0 : kept;
 
-		while (k < kept && (line->ways[k].kind != way.kind || bytes_of_begin(&line->ways[k]) != begin ||
-		                    strncmp(line->ways[k].text, way.text, begin) != 0))
+		while (k < kept && (steps_of_begin(&line->ways[k]) != begin || !begin_alike(&line->ways[k], &way, begin)))
 			k++;
 		if (k < kept) {
 			cut_where_they_part(&line->ways[k], &way, texts);
@@ -345,10 +344,10 @@ merge(const struct holder_search *search, struct stack_locals *locals, const str
 			if (found->places[k] != i)
 				continue;
 
-			OWNED char *text = holder_words(search, locals, way, is_private, false);
-			OWNED char *key = holder_words(search, locals, way, is_private, true);
+			struct holders_way told = { .kind = way->kind, .call = way->call };
 
-			add_way(line, &merged, way, found->bytes[k], text, key, choice->lines, holders->texts);
+			holder_words(search, locals, way, is_private, holders->texts, &told);
+			add_way(line, &merged, way, found->bytes[k], &told, choice->lines, holders->texts);
 		}
 		join_alike(line, &merged, holders->texts);
 		share_samples(line, &merged);
@@ -396,18 +395,18 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
 	}
 	found.ways = memory_zeroed(found.count, sizeof(*found.ways));
 	for (size_t i = 0; i < found.count; i++) {
-		holder_way_read(&search, found.nodes[i], &found.ways[i]);
+		holder_way_read(&search, found.nodes[i], holders->texts, &found.ways[i]);
 		holder_root_copy(&search, &found.ways[i], &locals);
 	}
 	bool is_whole = process_look_resume(COMMAND, look, fail);
 	holders->passes = search.passes;
 	holders->is_unfinished = search.is_late || search.is_full;
-	holders->left_out_bytes = search.left_out_bytes;
+	holders->left_out_bytes = search.stage < HOLDER_STAGE_LEFT_OUT ? search.skips.bytes : 0;
 	holders->shared_bytes = look->ranges.shared_bytes;
 	if (is_drawn && is_whole)
 		merge(&search, &locals, choice, &found, is_private, holders);
 	for (size_t i = 0; i < found.count; i++)
-		holder_way_free(&found.ways[i]);
+		free(found.ways[i].steps);
 	free(found.ways);
 	free(found.nodes);
 	free(found.places);

@@ -56,7 +56,7 @@ put_character(uint32_t character, char *text)
 bool
 python_objects_string(struct python_objects *python, uint64_t addr, char *text, size_t room)
 {
-	const struct python_shape *shape = python->shape;
+	const struct python_layout *shape = python->shape;
 	const struct python_type *type = addr != 0 ? python_objects_type(python, OBJECT(addr + 8)) : NULL;
 	size_t used = 0;
 
@@ -71,7 +71,7 @@ python_objects_string(struct python_objects *python, uint64_t addr, char *text, 
 	if ((state >> 5 & 1) == 0 || (width != 1 && width != 2 && width != 4)) // not compact
 		return false;
 
-	uint64_t data = addr + ((state >> 6 & 1) != 0 ? shape->string_ascii : shape->string_data);
+	uint64_t data = addr + ((state >> 6 & 1) != 0 ? shape->string_ascii_data : shape->string_data);
 
 	for (uint64_t i = 0; i < length; i++) {
 		uint32_t character = 0;
@@ -92,7 +92,7 @@ python_objects_string(struct python_objects *python, uint64_t addr, char *text, 
 static void
 int_text(struct python_objects *python, uint64_t addr, char *text, size_t room)
 {
-	bool is_tagged = python->shape->has_tagged_int;
+	bool is_tagged = python->shape->version >= 0x030c;
 	uint64_t tag = WORD(addr + 16);
 	int64_t size = is_tagged ? (int64_t)(tag >> 3) : (int64_t)tag < 0 ? -(int64_t)tag : (int64_t)tag;
 	bool is_negative = is_tagged ? (tag & 3) == 2 : (int64_t)tag < 0;
@@ -333,7 +333,7 @@ dict_edge(struct python_objects *python, const struct python_object *object, uin
 		return;
 	}
 	if (values != 0 && (item_at < keys.first || item_at >= keys.first + keys.step * keys.count)) {
-		uint64_t first = values + (python->shape->attributes == PYTHON_ATTRIBUTES_INLINE ? 8 : 0);
+		uint64_t first = values + (python_shape_attributes(python->shape) == PYTHON_ATTRIBUTES_INLINE ? 8 : 0);
 
 		key = key_at(python, &keys, (item_at - first) / 8);
 	} else {
@@ -430,10 +430,11 @@ value_edge(struct python_objects *python, struct python_type *type, uint64_t ind
 static void
 function_text(struct python_objects *python, uint64_t code, char text[2 * PYTHON_NAME_BYTES])
 {
-	const struct python_shape *shape = python->shape;
+	const struct python_layout *shape = python->shape;
 	char name[PYTHON_NAME_BYTES];
 	char file[1024];
-	uint64_t name_addr = OBJECT(code + shape->code_file + (shape->has_shaped_keys ? 16u : 8u));
+	uint64_t name_addr = OBJECT(code +
+	                            (shape->code_qualified_name != 0 ? shape->code_qualified_name : shape->code_name));
 
 	if (!python_objects_string(python, name_addr, name, sizeof(name)))
 		(void)snprintf(name, sizeof(name), "?");
@@ -487,7 +488,7 @@ python_objects_local(struct python_objects *python, const struct python_frame *f
 bool
 python_objects_is_argument(struct python_objects *python, const struct python_frame *frame, uint64_t at)
 {
-	const struct python_shape *shape = python->shape;
+	const struct python_layout *shape = python->shape;
 	/* In front of the first line: arguments, those of them that are positional alone, those that have to be named. */
 	uint64_t counts = frame->code + shape->code_first_line - (shape->has_shaped_keys ? 16u : 24u);
 	uint64_t first = frame->start + shape->frame_locals;
@@ -508,13 +509,13 @@ python_objects_is_of_library(struct python_objects *python, const struct python_
 uint64_t
 python_objects_inner_frame(struct python_objects *python, const struct python_object *object)
 {
-	const struct python_shape *shape = python->shape;
+	const struct python_layout *shape = python->shape;
 
 	if (object->type->kind == PYTHON_GENERATOR)
 		return shape->generator_frame != 0 ? object->addr + shape->generator_frame : 0;
 	if (object->type->kind != PYTHON_FRAME)
 		return 0;
-	if (shape->frames == PYTHON_FRAMES_OBJECTS)
+	if (shape->frame_object == 0)
 		return object->addr;
 	return WORD(object->addr + FRAME_OBJECT_FRAME) == object->addr + shape->frame_inline
 	           ? object->addr + shape->frame_inline

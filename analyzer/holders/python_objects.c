@@ -52,8 +52,6 @@ enum {
 };
 #define IMMORTAL 0x3fffffffu                  // references: 3.12 and 3.13 have no more
 #define FLAG_INLINE_VALUES (UINT64_C(1) << 2) // 3.13
-#define FLAG_MANAGED_WEAK (UINT64_C(1) << 3)  // 3.12
-#define FLAG_MANAGED_DICT (UINT64_C(1) << 4)  // 3.11
 #define FLAG_HEAP (UINT64_C(1) << 9)
 #define FLAG_READY (UINT64_C(1) << 12)
 #define FLAG_COLLECTED (UINT64_C(1) << 14)
@@ -199,13 +197,8 @@ find_kind(struct python_objects *python, struct python_type *type)
 static uint64_t
 prefix_of(const struct python_objects *python, uint64_t flags)
 {
-	const struct python_shape *shape = python->shape;
-	uint64_t managed = shape->version >= 0x030c   ? FLAG_MANAGED_DICT | FLAG_MANAGED_WEAK
-	                   : shape->version >= 0x030b ? FLAG_MANAGED_DICT
-	                                              : 0;
-
 	return ((flags & FLAG_COLLECTED) != 0 || python->shift != 0 ? COLLECTOR_BYTES : 0) +
-	       ((flags & managed) != 0 ? MANAGED_BYTES : 0);
+	       ((flags & python->shape->type_managed_flags) != 0 ? MANAGED_BYTES : 0);
 }
 
 /* The module that a class of Python names as its own. */
@@ -258,9 +251,9 @@ read_type(struct python_objects *python, uint64_t addr)
 	    read.name[0] == '\0')
 		return NULL;
 	read.is_exception = (read.flags & FLAG_EXCEPTION) != 0;
-	read.has_managed_dict = python->shape->version >= 0x030b && (read.flags & FLAG_MANAGED_DICT) != 0;
-	read.has_inline_values = python->shape->attributes == PYTHON_ATTRIBUTES_INLINE && read.has_managed_dict &&
-	                         (read.flags & FLAG_INLINE_VALUES) != 0;
+	read.has_managed_dict = (read.flags & python->shape->type_managed_flags & PYTHON_TYPE_MANAGED_DICT) != 0;
+	read.has_inline_values = python_shape_attributes(python->shape) == PYTHON_ATTRIBUTES_INLINE &&
+	                         read.has_managed_dict && (read.flags & FLAG_INLINE_VALUES) != 0;
 	read.prefix_bytes = prefix_of(python, read.flags);
 	type = memory_zeroed(1, sizeof(*type));
 	*type = read;
@@ -299,7 +292,7 @@ counted(struct python_objects *python, uint64_t addr)
 
 	if (python->shift != 0) // two counts, of its own thread and of the others
 		return word != 0 || HALF(addr - 4) != 0;
-	return python->shape->version >= 0x030e && (word >> 32 & 0xffff) == 0 ? (uint32_t)word : word;
+	return python->shape->has_free_list_in_head && (word >> 32 & 0xffff) == 0 ? (uint32_t)word : word;
 }
 
 /*
@@ -362,7 +355,7 @@ python_objects_released(struct python_objects *python, uint64_t start, uint64_t 
 static void
 read_free(struct python_objects *python, struct python_pool *pool, uint64_t base, uint64_t first)
 {
-	uint64_t end = base + python->shape->pool_bytes;
+	uint64_t end = base + python_shape_pool_bytes(python->shape);
 
 	for (unsigned i = 0; first >= base + POOL_HEADER && first < end && i < POOL_SLOTS; i++) {
 		uint64_t slot = (first - base) / 16;
@@ -381,7 +374,7 @@ read_pool(struct python_objects *python, struct python_pool *pool, uint64_t base
 	uint32_t class = HALF(base + 36);
 	uint32_t next = HALF(base + 40);
 	uint32_t last = HALF(base + 44);
-	uint32_t pool_bytes = python->shape->pool_bytes;
+	uint32_t pool_bytes = python_shape_pool_bytes(python->shape);
 	uint32_t bytes = (class + 1) * 16;
 
 	memset(pool, 0, sizeof(*pool));
@@ -404,8 +397,8 @@ python_objects_small(struct python_objects *python, uint64_t addr, struct addres
 	if (python->pools == NULL)
 		python->pools = memory_zeroed(POOLS_KEPT, sizeof(*python->pools));
 
-	uint64_t base = addr & ~(uint64_t)(python->shape->pool_bytes - 1);
-	struct python_pool *pool = &python->pools[base / python->shape->pool_bytes % POOLS_KEPT];
+	uint64_t base = addr & ~(uint64_t)(python_shape_pool_bytes(python->shape) - 1);
+	struct python_pool *pool = &python->pools[base / python_shape_pool_bytes(python->shape) % POOLS_KEPT];
 
 	if (pool->base != base + 1)
 		read_pool(python, pool, base);
@@ -430,7 +423,7 @@ is_attributes_word(const struct python_objects *python, const struct python_obje
 {
 	if (!object->type->has_managed_dict)
 		return false;
-	return offset == -24 || (offset == -32 && python->shape->attributes == PYTHON_ATTRIBUTES_VALUES);
+	return offset == -24 || (offset == -32 && python_shape_attributes(python->shape) == PYTHON_ATTRIBUTES_VALUES);
 }
 
 bool
@@ -453,8 +446,9 @@ python_objects_is_buffer(struct python_objects *python, const struct python_obje
 
 	if (offset < 0)
 		return object->type->has_managed_dict &&
-		       ((offset == -32 && python->shape->attributes == PYTHON_ATTRIBUTES_VALUES) ||
-		        (offset == -24 && python->shape->attributes == PYTHON_ATTRIBUTES_TAGGED && WORD(at) % 2 != 0));
+		       ((offset == -32 && python_shape_attributes(python->shape) == PYTHON_ATTRIBUTES_VALUES) ||
+		        (offset == -24 && python_shape_attributes(python->shape) == PYTHON_ATTRIBUTES_TAGGED &&
+		         WORD(at) % 2 != 0));
 	return (kind == PYTHON_LIST && offset == 24) || (kind == PYTHON_DICT && (offset == 32 || offset == 40)) ||
 	       (kind == PYTHON_SET && offset == SET_TABLE && WORD(at) != object->addr + SET_SMALL) ||
 	       (kind == PYTHON_DEQUE && (offset == DEQUE_FIRST || offset == DEQUE_LAST));
@@ -533,7 +527,7 @@ python_objects_frame_code(struct python_objects *python, uint64_t frame)
 static uint64_t
 locals_of(struct python_objects *python, uint64_t code)
 {
-	const struct python_shape *shape = python->shape;
+	const struct python_layout *shape = python->shape;
 	uint64_t count = WORD(OBJECT(code + shape->code_local_names) + 16);
 
 	if (!shape->has_shaped_keys) // cells, then free variables
@@ -548,14 +542,14 @@ locals_of(struct python_objects *python, uint64_t code)
 static enum python_hold
 frame_hold(struct python_objects *python, uint64_t frame, uint64_t code, uint64_t at)
 {
-	const struct python_shape *shape = python->shape;
+	const struct python_layout *shape = python->shape;
 	uint64_t offset = at - frame;
 
 	if (offset >= shape->frame_locals)
 		return (offset - shape->frame_locals) / 8 < locals_of(python, code) && (WORD(at) & 1) == 0
 		           ? PYTHON_HOLD_SURE
 		           : PYTHON_HOLD_PERHAPS;
-	if (shape->frames == PYTHON_FRAMES_OBJECTS)
+	if (shape->frame_object == 0)
 		return offset >= 24 && offset < 64 ? PYTHON_HOLD_SURE : PYTHON_HOLD_PERHAPS;
 	return offset == shape->frame_code || offset == shape->frame_object || offset == shape->frame_function ||
 	               offset == shape->frame_names
@@ -690,7 +684,7 @@ deque_holds(struct python_objects *python, const struct python_object *object, u
 static bool
 values_hold(struct python_objects *python, const struct python_object *object, uint64_t values, uint64_t item_at)
 {
-	uint64_t first = values + (python->shape->attributes == PYTHON_ATTRIBUTES_INLINE ? 8 : 0);
+	uint64_t first = values + (python_shape_attributes(python->shape) == PYTHON_ATTRIBUTES_INLINE ? 8 : 0);
 	struct python_keys keys;
 
 	return item_at >= first && python_objects_keys(python, WORD(object->addr + 32), &keys) &&
@@ -747,7 +741,7 @@ python_objects_items(struct python_objects *python, const struct python_object *
 static void
 add_frame(struct python_objects *python, uint64_t addr, uint32_t thread, uint32_t depth)
 {
-	const struct python_shape *shape = python->shape;
+	const struct python_layout *shape = python->shape;
 	uint64_t code = python_objects_frame_code(python, addr);
 	const struct python_type *type = python_objects_type(python, OBJECT(code + 8));
 	uint32_t stack = shape->code_stack_size != 0 ? HALF(code + shape->code_stack_size) : 0;
@@ -767,10 +761,9 @@ add_frame(struct python_objects *python, uint64_t addr, uint32_t thread, uint32_
 static uint64_t
 innermost_frame(struct python_objects *python, uint64_t state)
 {
-	const struct python_shape *shape = python->shape;
-	uint64_t frame = WORD(state + shape->state_frame);
-
-	return shape->frames == PYTHON_FRAMES_CFRAME ? WORD(frame + shape->cframe_frame) : frame;
+	const struct python_layout *shape = python->shape;
+	return shape->tstate_frame != 0 ? WORD(state + shape->tstate_frame)
+	                                : WORD(WORD(state + shape->tstate_cframe) + shape->cframe_frame);
 }
 
 /* The first thread state is one whose interpreter is this and that has none before it. */
@@ -842,7 +835,7 @@ void
 python_objects_attach(struct process_memory *memory, struct process_modules *modules, uint32_t version_hex,
                       struct python_objects *python)
 {
-	const struct python_shape *shape = python_shape_find(version_hex);
+	const struct python_layout *shape = python_layout_find(version_hex, false);
 
 	*python = (struct python_objects){ .memory = memory, .why = "" };
 	if (version_hex == 0)

@@ -86,7 +86,7 @@ struct python_frame {
 };
 
 struct python_objects {
-	const struct python_shape *shape; // NULL = not attached
+	const struct python_layout *shape; // NULL = not attached
 	const char *why;
 	struct process_memory *memory;
 	/*

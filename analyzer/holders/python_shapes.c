@@ -10,67 +10,6 @@
 
 #include "base/items.h"
 
-#define SHAPES_TO_3_10                                                                                      \
-	.frames = PYTHON_FRAMES_OBJECTS, .attributes = PYTHON_ATTRIBUTES_DICT, .runtime_interpreters = 32,      \
-	.interpreter_threads = 8, .state_frame = 24, .frame_code = 32, .frame_names = 56, .frame_previous = 24, \
-	.code_file = 104, .code_first_line = 40, .code_local_names = 72, .tuple_items = 24, .string_ascii = 48, \
-	.string_data = 72
-#define SHAPES_FROM_3_11 .has_shaped_keys = true, .pool_bytes = 0x4000, .code_file = 112, .code_local_names = 96
-#define SHAPES_3_11_3_12                                                                               \
-	.frames = PYTHON_FRAMES_CFRAME, .runtime_interpreters = 40, .state_frame = 56, .frame_inline = 48, \
-	.frame_locals = 72, .tuple_items = 24, SHAPES_FROM_3_11
-#define SHAPES_FROM_3_12                                                                                        \
-	.has_tagged_int = true, .frame_code = 0, .frame_previous = 8, .frame_object = 48, .frame_function = 16,     \
-	.frame_names = 40, .generator_frame = 72, .code_first_line = 68, .code_stack_size = 64, .string_ascii = 40, \
-	.string_data = 56
-#define SHAPES_FROM_3_13                                                                                        \
-	.frames = PYTHON_FRAMES_STATE, .attributes = PYTHON_ATTRIBUTES_INLINE, .state_frame = 72, SHAPES_FROM_3_11, \
-	SHAPES_FROM_3_12
-#define SHAPES_FROM_3_14 \
-	.frame_inline = 72, .frame_locals = 80, .tuple_items = 32 /* behind its hash */, SHAPES_FROM_3_13
-
-static const struct python_shape shapes[] = {
-	{ .version = 0x0308, .pool_bytes = 0x1000, .frame_locals = 360, SHAPES_TO_3_10 },
-	{ .version = 0x0309, .pool_bytes = 0x1000, .frame_locals = 360, SHAPES_TO_3_10 },
-	{ .version = 0x030a, .pool_bytes = 0x4000, .frame_locals = 352, SHAPES_TO_3_10 },
-	{
-		.version = 0x030b,
-		.attributes = PYTHON_ATTRIBUTES_VALUES,
-		.interpreter_threads = 16,
-		.cframe_frame = 8,
-		.frame_code = 32,
-		.frame_previous = 48,
-		.frame_object = 40,
-		.frame_function = 0,
-		.frame_names = 24,
-		.generator_frame = 80,
-		.code_first_line = 72,
-		.code_stack_size = 68,
-		.string_ascii = 48,
-		.string_data = 72,
-		SHAPES_3_11_3_12,
-	},
-	{ .version = 0x030c,
-	  .attributes = PYTHON_ATTRIBUTES_TAGGED,
-	  .cframe_frame = 0,
-	  SHAPES_3_11_3_12,
-	  SHAPES_FROM_3_12 },
-	{ .version = 0x030d,
-	  .runtime_interpreters = 632,
-	  .frame_inline = 64,
-	  .frame_locals = 72,
-	  .tuple_items = 24,
-	  SHAPES_FROM_3_13 },
-	{ .version = 0x030e, .runtime_interpreters = 808, SHAPES_FROM_3_14 },
-	{ .version = 0x030f, .runtime_interpreters = 936, SHAPES_FROM_3_14 },
-};
-
-const struct python_shape *
-python_shape_find(uint32_t version_hex)
-{
-	return FIRST(shape, shapes, COUNT_OF(shapes), shape->version == version_hex >> 16);
-}
-
 #define EXCEPTION "*" // of any type of exceptions
 #define BORROWED ""   // keeps nothing alive
 enum { ALL_FROM = 0x0308, ALL_TO = 0xffff };
@@ -147,7 +86,7 @@ static const struct {
 };
 
 const char *
-python_shape_member(const struct python_shape *shape, const char *type, bool is_exception, uint64_t offset)
+python_shape_member(const struct python_layout *shape, const char *type, bool is_exception, uint64_t offset)
 {
 	for (size_t i = 0; i < COUNT_OF(types); i++) {
 		bool is_of = strcmp(types[i].type, EXCEPTION) == 0 ? is_exception : strcmp(types[i].type, type) == 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json_fields.h"
+#include "base/memory.h"
 #include "base/units.h"
 #include "holders/holders.h"
 
@@ -15,37 +16,11 @@
 static_assert(HOLDERS_SHARE_MIN == 64, "texts below say so");
 
 static void
-say_lost(const struct holders_way *way, FILE *stream)
-{
-	if (way->text[0] == '\0')
-		(void)fprintf(stream, "          lost: no pointer leads there");
-	else if (model_holders_are_circles(way))
-		(void)fprintf(stream, "          lost: in a circle, which gc.collect() frees: %s", way->text);
-	else
-		(void)fprintf(stream, "          lost: only lost blocks lead there: %s", way->text);
-}
-
-static void
 say_way(const struct holders_line *line, const struct holders_way *way, FILE *stream)
 {
-	if (strcmp(way->kind, "lost") == 0)
-		say_lost(way, stream);
-	else if (strcmp(way->kind, "unread") == 0)
-		(void)fprintf(
-			stream,
-			"          not known: nothing that was read leads there, but memory that other processes share was not read");
-	else if (strcmp(way->kind, "unseen") == 0)
-		(void)fprintf(stream, "          held by something that was not found: %s", way->text);
-	else if (strcmp(way->kind, "unfinished") == 0)
-		(void)fprintf(stream, "          not known: %s", way->text);
-	else if (strcmp(way->kind, "perhaps") == 0)
-		(void)fprintf(stream, "          held, perhaps, by  %s", way->text);
-	else
-		(void)fprintf(stream, "          held by  %s", way->text);
-	if (way->samples != line->samples)
-		(void)fprintf(stream, "  (%llu of %llu samples)", (unsigned long long)way->samples,
-		              (unsigned long long)line->samples);
-	(void)fprintf(stream, "\n");
+	OWNED char *text = model_way_sentence(way, line->samples);
+
+	(void)fprintf(stream, "          %s%s\n", text != NULL ? "held " : "not known: ", text != NULL ? text : way->text);
 }
 
 static void

@@ -94,25 +94,14 @@ add_unnamed(struct search *search, uint64_t start, uint64_t end, bool is_behind_
 		add(search, start, end, ROOT_MAPPING, 0);
 }
 
-/* The thread whose stack pointer lies in [start, end); -1 = none. */
-static int
-thread_of(const struct search *search, uint64_t start, uint64_t end)
-{
-	const struct stopped_thread *found = FIRST(thread, search->process->threads, search->process->count,
-	                                           thread->stack_addr - start < end - start);
-
-	return found != NULL ? (int)(found - search->process->threads) : -1;
-}
-
-/* Thread-local memory that is no part of a stack: the first thread's. */
-static int
-owner_of(const struct search *search, uint64_t start, uint64_t end)
-{
-	const struct stopped_thread *found = FIRST(thread, search->process->threads, search->process->count,
-	                                           thread->thread_addr - start < end - start);
-
-	return found != NULL ? (int)(found - search->process->threads) : -1;
-}
+/* The thread whose stack pointer, or whose own memory, lies in [start, end); -1 = none. */
+#define THREAD_OF(search, start_, end_, member)                                                               \
+	({                                                                                                        \
+		const struct stopped_thread *found = FIRST(one, (search)->process->threads, (search)->process->count, \
+		                                           one->member - (start_) < (end_) - (start_));               \
+                                                                                                              \
+		found != NULL ? (int)(found - (search)->process->threads) : -1;                                       \
+	})
 
 static void
 add_stack(struct search *search, uint64_t start, uint64_t end, int thread)
@@ -137,7 +126,7 @@ is_stack_of_main(const struct memory_region *region)
 static bool
 add_of_thread(struct search *search, const struct memory_region *region, uint64_t start, uint64_t end)
 {
-	int thread = thread_of(search, start, end);
+	int thread = THREAD_OF(search, start, end, stack_addr);
 	struct live_block block;
 	bool has_block = live_blocks_last_in(search->blocks, start, end, &block);
 
@@ -149,7 +138,7 @@ add_of_thread(struct search *search, const struct memory_region *region, uint64_
 		add(search, start, end, ROOT_STACK, 0);
 		return true;
 	}
-	thread = owner_of(search, start, end);
+	thread = THREAD_OF(search, start, end, thread_addr);
 	if (thread < 0 || has_block)
 		return false;
 	add(search, start, end, ROOT_THREAD_LOCAL, (uint32_t)thread);

@@ -4,16 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/json_read.h"
 #include "base/memory.h"
 #include "base/text_pool.h"
 #include "base/text_start.h"
-#include "base/units.h"
 #include "model/model.h"
 
 #define MANY_PART 4 // of a line's samples: a way with less says little
-
-const char *const model_holders_kinds[] = { "held", "perhaps", "lost", "unseen", "unread", "unfinished", NULL };
 
 struct holders
 model_holders_made(uint32_t pid)
@@ -21,15 +19,25 @@ model_holders_made(uint32_t pid)
 	return (struct holders){ .texts = text_pool_new(), .pid = pid, .python = "", .why = "" };
 }
 
-/* What is held in a way that is none of ours is left out. */
+static bool
+is_known(const struct way_step *step)
+{
+	return step->kind < WAY_STEP_COUNT && step->by < WAY_MEMBER_COUNT && step->repeat < WAY_REPEATS;
+}
+
+/* A way of a kind that is none of ours is left out; steps that are none are, and its text stays. */
 static void
 keep_known_ways(struct holders_line *line)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < line->way_count; i++) {
-		if (line->ways[i].kind != NULL)
-			line->ways[kept++] = line->ways[i];
+		struct holders_way *way = &line->ways[i];
+
+		if (SUM_OF(step, way->steps, way->step_count, is_known(step)) != way->step_count)
+			way->step_count = 0;
+		if (way->kind < HOLDERS_KINDS)
+			line->ways[kept++] = *way;
 	}
 	line->way_count = kept;
 }
@@ -83,7 +91,7 @@ line_in(const struct holders *holders, const struct model_frame *where, bool is_
 bool
 model_holders_are_circles(const struct holders_way *way)
 {
-	return strcmp(way->kind, "lost") == 0 && way->text[0] != '\0' && !text_starts(way->text, "block");
+	return way->kind == HOLDERS_LOST && way->step_count != 0 && way->steps[0].kind == WAY_OBJECT;
 }
 
 const struct holders_line *
@@ -108,25 +116,28 @@ model_holders_of(const struct model *model, const struct model_frame *where, enu
 	return found;
 }
 
+static enum way_step_kind
+root_of(const struct holders_way *way)
+{
+	return way->step_count != 0 ? way->steps[0].kind : WAY_STEP_COUNT;
+}
+
 bool
 model_holders_is_of_call(const struct holders_way *way)
 {
-	static const char *const roots[] = { "the stack of thread ", "a register of thread ", NULL };
-	const char *end = text_starts(way->text, "a temporary value of ") ? strstr(way->text, " -> ") : NULL;
+	const enum way_step_kind root = root_of(way);
 
 	/* What an expression makes has no name yet. An object whose method runs is such a value, too: its attributes have names. */
-	return strcmp(way->call, "native") == 0 || text_starts_with_any(way->text, roots) ||
-	       (end != NULL && strstr(end, " .") == NULL);
+	return way->call == WAY_CALL_NATIVE || root == WAY_STACK || root == WAY_REGISTER ||
+	       (root == WAY_TEMPORARY && way->step_count > 1 &&
+	        !ANY(step, way->steps, way->step_count, step->by == WAY_BY_ATTRIBUTE));
 }
 
 bool
 model_holders_is_local_of(const struct holders_way *way, const char *function)
 {
-	static const char middle[] = "` of ";
-	const char *found = text_starts(way->text, "local `") ? strstr(way->text, middle) : NULL;
-
-	return found != NULL && function[0] != '\0' && text_starts(found + strlen(middle), function) &&
-	       found[strlen(middle) + strlen(function)] == '(';
+	return root_of(way) == WAY_LOCAL && function[0] != '\0' && text_starts(way->steps[0].of, function) &&
+	       way->steps[0].of[strlen(function)] == '(';
 }
 
 const struct holders *
@@ -143,33 +154,29 @@ model_holders_look(const struct model *model, const struct holders_line *line)
 	return found;
 }
 
-static bool
-is_part_of_number(const char *text)
-{
-	text += *text == ',';
-	return *text >= '0' && *text <= '9';
-}
-
 size_t
 model_holders_container(const struct holders_way *way)
 {
-	if (way->container[0] == '\0')
-		return 0;
+	const struct way_step *container = FIRST(step, way->steps, way->step_count, step->is_container);
 
-	OWNED char *wanted = memory_printed(" -> %s of %s", way->container, UNITS_COUNT(way->items));
-	const char *at = strstr(way->text, wanted);
+	return container != NULL ? (size_t)(container - way->steps) : 0;
+}
 
-	while (at != NULL && is_part_of_number(at + strlen(wanted)))
-		at = strstr(at + 1, wanted);
-	return at != NULL ? (size_t)(at - way->text) : 0;
+size_t
+model_holders_sure(const struct holders_way *way)
+{
+	const struct way_step *guess = FIRST(step, way->steps, way->step_count,
+	                                     step->by >= WAY_BY_PLACE || (step->kind == WAY_BLOCK && step->of[0] == '\0'));
+
+	return guess != NULL ? (size_t)(guess - way->steps) : way->step_count;
 }
 
 /* A guess that ends with a call is told where there is nothing better: it may be what was left over, or a copy under way. */
 static bool
 may_be_told(const struct holders_line *line, const struct holders_way *way, bool is_any)
 {
-	return strcmp(way->kind, "unfinished") != 0 && way->samples >= line->samples / MANY_PART &&
-	       (is_any || strcmp(way->kind, "perhaps") != 0 || !model_holders_is_of_call(way));
+	return way->kind != HOLDERS_UNFINISHED && way->samples >= line->samples / MANY_PART &&
+	       (is_any || way->kind != HOLDERS_PERHAPS || !model_holders_is_of_call(way));
 }
 
 void
@@ -194,7 +201,6 @@ model_holders_way(const struct holders_line *line)
 {
 	const struct holders_way *first = line->way_count != 0 ? &line->ways[0] : NULL;
 
-	return first != NULL && strcmp(first->kind, "unfinished") != 0 && first->samples >= line->samples / MANY_PART
-	           ? first
-	           : NULL;
+	return first != NULL && first->kind != HOLDERS_UNFINISHED && first->samples >= line->samples / MANY_PART ? first
+	                                                                                                         : NULL;
 }

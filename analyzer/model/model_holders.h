@@ -17,18 +17,93 @@ struct text_pool;
 struct model;
 struct model_frame;
 
+enum holders_kind {
+	HOLDERS_HELD,
+	HOLDERS_PERHAPS,    // by a word that may be left over
+	HOLDERS_LOST,       // nothing leads there, or lost blocks alone; of Python all counted references were found
+	HOLDERS_UNSEEN,     // an object of Python has references that were found nowhere
+	HOLDERS_UNREAD,     // nothing leads there in what was read, and there is memory that was not
+	HOLDERS_UNFINISHED, // there was no time or room to find it, or the way is very long
+	HOLDERS_KINDS
+};
+
+/* Roots, those before TEMPORARY such as a person finds in the source, then what may follow them: name in JSON, words. %n: name, %o: of, %c: count. */
+#define WAY_STEPS(ROW)                                                                 \
+	ROW(LOCAL, "local", "local `%n` of %o")                                            \
+	ROW(GLOBAL, "global", "global `%n` of module %o")                                  \
+	ROW(ATTRIBUTE, "attribute", "attribute `%n` of class %o")                          \
+	ROW(STATIC, "static", "static variable `%n` of %o")                                \
+	ROW(THREAD_LOCAL, "thread-local", "thread-local variable `%n` of %o in thread %c") \
+	ROW(TEMPORARY, "temporary", "a temporary value of %o?")                            \
+	ROW(MODULE, "module", "the names of module %o")                                    \
+	ROW(CLASS, "class", "class %o")                                                    \
+	ROW(FRAME, "frame", "a frame that runs")                                           \
+	ROW(STATE, "state", "Python's state of a thread")                                  \
+	ROW(DATA, "data", "data of %o")                                                    \
+	ROW(THREAD_DATA, "thread-data", "thread-local data of %o in thread %c")            \
+	ROW(THREAD_MEMORY, "thread-memory", "thread-local memory of thread %c")            \
+	ROW(STACK, "stack", "the stack of thread %c")                                      \
+	ROW(REGISTER, "register", "a register of thread %c")                               \
+	ROW(MAPPING, "mapping", "a mapping at %o")                                         \
+	ROW(REASON, "reason", "%n") /* why there is no root */                             \
+	ROW(OBJECT, "object", "%n") /* of Python */                                        \
+	ROW(BLOCK, "block", "block")                                                       \
+	ROW(RELEASED, "released", "%n that is being released")                             \
+	ROW(MORE, "more", "... %c more ...") /* of the middle, which is left out */        \
+	ROW(OTHERS, "others", "...")         /* here ways part */
+
+/* By what an object, or a block, holds the next, from PLACE on by a guess. %m: member, %f: function. */
+#define WAY_MEMBERS(ROW)                                                           \
+	ROW(BY_NOTHING, "", "")                                                        \
+	ROW(BY_ATTRIBUTE, "attribute", " .%m")                                         \
+	ROW(BY_ITEM, "item", " [%m]") /* with a key, or an index */                    \
+	ROW(BY_KEY, "key", " key %m") /* which it is itself */                         \
+	ROW(BY_ANY_KEY, "any-key", " a key")                                           \
+	ROW(BY_ELEMENT, "element", " {*}")                                             \
+	ROW(BY_LOCAL, "local", ", local `%m` of %f")                                   \
+	ROW(BY_MEMBER, "member", " %m") /* of C++ */                                   \
+	ROW(BY_OFFSET, "offset", " +%m")                                               \
+	ROW(BY_STORAGE, "storage", ": its storage")                                    \
+	ROW(BY_ITSELF, "itself", ", which is this block")                              \
+	ROW(BY_PLACE, "place", " +%m?") /* of an object whose members are not known */ \
+	ROW(BY_TEMPORARY, "temporary", ", a temporary value of %f?")
+
+#define WAY_NUMBER(number, name, words) WAY_##number,
+enum way_step_kind { WAY_STEPS(WAY_NUMBER) WAY_STEP_COUNT };
+enum way_member { WAY_MEMBERS(WAY_NUMBER) WAY_MEMBER_COUNT };
+
+enum way_repeat { WAY_ONCE, WAY_UNTIL_LAST, WAY_EACH, WAY_REPEATS }; // which of several alike the member is of
+
+struct way_step {
+	enum way_step_kind kind;
+	const char *name; // of a variable; the type of an object, the types of C++ of a block
+	const char *
+		of; // where a variable is: its function, module, class or library; the line that asked for a block, "" = not known
+	uint64_t
+		count; // of an object its items where they are many; bytes of a block; the thread of a root; steps that are left out
+	enum way_member by;
+	const char *member;
+	const char *function; // of WAY_BY_LOCAL and WAY_BY_TEMPORARY
+	enum way_repeat repeat;
+	uint64_t nodes;    // of a graph of PyTorch that begins here
+	bool is_graph_cut; // there are more
+	bool is_container; // which is named
+};
+
+enum way_call { WAY_CALL_NONE, WAY_CALL_PYTHON, WAY_CALL_NATIVE, WAY_CALLS };
+
 struct holders_way {
-	const char *kind; // "held", "perhaps", "lost", "unseen", "unread", "unfinished"
-	// held: from the root to the block; lost: what leads there; unseen: the object with too many references
-	const char *text;
+	enum holders_kind kind;
+	const char *text;      // all of it, in words; of a look before there were steps all that is known
 	uint64_t samples;      // how many of the line's samples are held in this way
 	const char *container; // type of the outermost with many items on the way; "" = none
 	uint64_t items;
 	const char *grown_at; // where its storage was asked for; "" = not known
-	const char *
-		call; // "python", "native": its root is a local variable of a library's function, or of native code below Python; ""
-	const char *module; // of Python: whose the container is, else whose the root is; "" = none, or the script itself
+	enum way_call call;   // its root is a local variable of a library's function, or of native code below Python
+	const char *module;   // of Python: whose the container is, else whose the root is; "" = none, or the script itself
 	const char *grown_file; // of grown_at; "" = not known
+	size_t step_count; // held: from the root to the block; lost: what leads there; unseen: the object; unfinished: why
+	struct way_step *steps;
 };
 
 struct holders_line {
@@ -71,7 +146,6 @@ struct holders {
 #define MODEL_HOLDERS_SCHEMA 1
 #define HOLDERS_SHARE_MIN 64 // of all that is live: lines with less say nothing
 
-extern const char *const model_holders_kinds[]; // the last is NULL
 extern const struct json_object model_holders_object;
 extern const struct json_object model_way_object; // of struct holders_way
 
@@ -102,10 +176,28 @@ void model_holders_put_found_first(struct holders_line *line);
 /* The way in which most of its samples are held; NULL = nothing is known: of no way there are many. */
 const struct holders_way *model_holders_way(const struct holders_line *line);
 
-/*
- * A way leads through containers. How many bytes of `text` lead to the one that is named, such as "global `hot` of module __main__"? 0
- * = there is no container with many items.
- */
+/* Which of its steps is the container; 0 = there is none with many items. */
 size_t model_holders_container(const struct holders_way *way);
+/* The first step that is not known for sure; their number: all are. */
+size_t model_holders_sure(const struct holders_way *way);
+
+/* Without members. name, of: must live as long. */
+struct way_step model_way_step(enum way_step_kind kind, const char *name, const char *of);
+
+/* `count` steps from `first` on, in words; is_cut: without by what the last one holds the next. The caller frees them. */
+char *model_way_words(const struct holders_way *way, size_t first, size_t count, bool is_cut);
+/* Do both say the same but for how many there are? */
+bool model_way_steps_are_alike(const struct way_step *a, const struct way_step *b);
+/* "grad_fn chain of at least 3,187 nodes"; the caller frees it. */
+char *model_way_graph(const struct way_step *step);
+
+/* What holds it: "by global `x` of module m -> list of 30 [*]  (3 of 32 samples)". NULL = it was not found. The caller frees it. */
+char *model_way_sentence(const struct holders_way *way, uint64_t samples);
+
+const char *model_holders_kind(unsigned number);
+const char *model_way_step_kind(unsigned number);
+const char *model_way_member(unsigned number);
+const char *model_way_repeat(unsigned number);
+const char *model_way_call(unsigned number);
 
 #endif

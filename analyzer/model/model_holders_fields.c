@@ -4,25 +4,51 @@
 #include "base/json_fields.h"
 #include "model/model_holders.h"
 
+#define OWNER struct way_step
+static const struct json_field step_fields[] = {
+	JSON_FIELD_OF(JSON_ENUM, "kind", kind, "A root, which is first, an object of Python, a block, or what is left out.",
+	              .value_of = model_way_step_kind),
+	JSON_FIELD(name, "Of a variable; the type of an object, the types of C++ of a block.", .without = JSON_LEFT_OUT),
+	JSON_FIELD(of, "The function, module, class or library of a variable; the line that asked for a block.",
+	           .without = JSON_LEFT_OUT),
+	JSON_FIELD(
+		count,
+		"Of an object its items, where they are many; bytes of a block; the thread of a root; steps that are left out.",
+		.without = JSON_LEFT_OUT),
+	JSON_FIELD_OF(JSON_ENUM, "by", by, "By what it holds the next one; place and temporary are guesses.",
+	              .value_of = model_way_member),
+	JSON_FIELD(member, "The name, key, index or offset of that; *: one of many.", .without = JSON_LEFT_OUT),
+	JSON_FIELD(function, "Whose local variable, or temporary value, that is.", .without = JSON_LEFT_OUT),
+	JSON_FIELD_OF(JSON_ENUM, "repeat", repeat,
+	              "Of several alike, one after another, each one holds the next by that, or the last one does.",
+	              .value_of = model_way_repeat),
+	JSON_FIELD(nodes, "Of a graph of PyTorch that begins here.", .without = JSON_LEFT_OUT),
+	JSON_FIELD(is_graph_cut, "It has more of them.", .without = JSON_LEFT_OUT),
+	JSON_FIELD(is_container, "The container that the way names.", .without = JSON_LEFT_OUT),
+};
+static JSON_OBJECT_OF(step, NULL, "An object, a block or a root on a way.");
+#undef OWNER
+
 #define OWNER struct holders_way
 static const struct json_field way_fields[] = {
-	JSON_FIELD(
-		kind,
+	JSON_FIELD_OF(
+		JSON_ENUM, "kind", kind,
 		"held: by a root. perhaps: by a word that may be left over. lost: no pointer leads there, or lost blocks alone. unseen: an object of Python has references "
 		"that were found nowhere. unread: nothing leads there in what was read, and not all was. unfinished: there was "
 		"no time or room to find it, or the way is very long.",
-		.values = model_holders_kinds),
-	JSON_FIELD(
-		text,
-		"held: from the root to the block. lost: the lost blocks that lead there. unseen: the object. unfinished: why. "
-		"[*]: one of many. ?: a guess."),
+		.value_of = model_holders_kind),
+	JSON_FIELD(text, "Its steps in words. [*]: one of many. ?: a guess."),
+	JSON_LIST(
+		"steps", steps, step_count, step,
+		"held: from the root to the block. lost: the lost blocks that lead there. unseen: the object. unfinished: why."),
 	JSON_FIELD(samples, "How many of the line's samples are held so."),
 	JSON_FIELD(container, "Type of the outermost object on the way that has many items; \"\" = none has many."),
 	JSON_FIELD(items, "Its items."),
 	JSON_FIELD(grown_at, "The line that asked for its storage last; \"\" = not known."),
-	JSON_FIELD(
-		call,
-		"Of a Python program, whose local variable the root is. python: of a library's function. native: of native code. \"\": it is none of both."),
+	JSON_FIELD_OF(
+		JSON_ENUM, "call", call,
+		"Of a Python program, whose local variable the root is. python: of a library's function. native: of native code. \"\": it is none of both.",
+		.value_of = model_way_call),
 	JSON_FIELD(module,
 	           "Of Python: of the class that has the container, else of the root; \"\" = none, or the script itself."),
 	JSON_FIELD(grown_file, "The source file of grown_at; \"\" = not known."),

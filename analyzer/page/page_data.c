@@ -306,7 +306,7 @@ put_lines(struct json_write *json, const struct report *report, const struct pag
 		for (size_t i = 0; i < report->line_count; i++) {
 			struct report_line line = report_line(report, i);
 			const struct report_place *where = &line.where;
-			OWNED char *held = line.way_count != 0 ? render_holder_words(&line.ways[0], line.held_samples) : NULL;
+			OWNED char *held = line.way_count != 0 ? model_way_sentence(&line.ways[0], line.held_samples) : NULL;
 
 			JSON_IN (json, NULL, '[') {
 				PUT_NUMBERS(json, line.of.domain, line.of.peak_bytes, line.of.live_bytes, line.of.untouched_bytes,

@@ -43,8 +43,6 @@ void render_totals(const struct report *report, struct document *document);
 void render_lines(const struct report *report, const struct render_options *options, struct document *document);
 /* What the row's line of code says, under its row; nothing when it is not known. */
 void render_source(const struct report_place *where, struct document *document);
-/* "by global `hot` of module __main__ -> ...": what stands behind "held". NULL = nothing is known. Freed by the caller. */
-char *render_holder_words(const struct holders_way *way, uint64_t samples);
 void render_holder(const struct holders_way *way, uint64_t samples, struct document *document); // below a line
 void render_stack(const struct report *report, const struct report_line *line, const struct render_options *options,
                   struct document *document);

@@ -109,45 +109,10 @@ render_source(const struct report_place *where, struct document *document)
 		document_add(document, DOCUMENT_SOURCE, "line", "%s", where->source);
 }
 
-static const char *
-lost_words(const struct holders_way *way)
-{
-	if (strcmp(way->kind, "lost") != 0)
-		return "";
-	if (model_holders_are_circles(way))
-		return "in a circle, which gc.collect() frees: ";
-	return way->text[0] != '\0' ? "only lost blocks lead there: " : "no pointer leads there";
-}
-
-char *
-render_holder_words(const struct holders_way *way, uint64_t samples)
-{
-	static const struct {
-		const char *kind;
-		const char *words;
-	} kinds[] = { { "held", "by " },
-		          { "perhaps", "perhaps by " },
-		          { "lost", "by nothing: " },
-		          { "unseen", "by something that was not found: " },
-		          { "unread", "by nothing that was read " } };
-	char share[64] = "";
-	char *text;
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (strcmp(kinds[i].kind, way->kind) != 0)
-			continue;
-		if (way->samples != samples)
-			(void)snprintf(share, sizeof(share), "  (%" PRIu64 " of %" PRIu64 " samples)", way->samples, samples);
-		text = memory_printed("%s%s%s%s", kinds[i].words, lost_words(way), way->text, share);
-		return text;
-	}
-	return NULL;
-}
-
 void
 render_holder(const struct holders_way *way, uint64_t samples, struct document *document)
 {
-	OWNED char *text = render_holder_words(way, samples);
+	OWNED char *text = model_way_sentence(way, samples);
 
 	if (text != NULL)
 		document_add(document, DOCUMENT_BELOW, "held", "%s", text);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/text_start.h"
 #include "base/units.h"
@@ -29,19 +30,13 @@ if_data_set(const struct verdict *verdict, const struct rank_line *line)
 	return verdict->lost_child == NULL && may_be_one ? "; if it is a data set, no action is needed" : "";
 }
 
-static const char step[] = " -> ";
-
 /* A stack, a register or an address is nothing that a person can act on, nor is a call that goes on. */
 static bool
 is_named(const struct holders_way *way)
 {
-	static const char *const names[] = {
-		"local `", "global `", "attribute `", "static ", "thread-local variable", NULL
-	};
-
-	return strcmp(way->kind, "perhaps") == 0 ? text_starts_with_any(way->text, names)
-	       : strcmp(way->kind, "held") == 0  ? !model_holders_is_of_call(way)
-	                                         : strcmp(way->kind, "lost") == 0;
+	return way->kind == HOLDERS_PERHAPS ? way->step_count != 0 && way->steps[0].kind < WAY_TEMPORARY
+	       : way->kind == HOLDERS_HELD  ? !model_holders_is_of_call(way)
+	                                    : way->kind == HOLDERS_LOST;
 }
 
 bool
@@ -53,55 +48,24 @@ is_holder_known(const struct verdict_facts *facts, const struct rank_line *line)
 	return way != NULL && is_named(way) && !line->telling->is_of_call;
 }
 
-/* Where the graph's first nodes were made: " of train.py:28 fit, one after another, grad_fn chain ...". Returns bytes. */
-static size_t
-graph_place(const char *way, const char *graph, const char **place)
-{
-	*place = graph;
-	for (const char *at = strstr(way, " -> block"); at != NULL && at < graph; at = strstr(at + 1, " -> block"))
-		*place = strstr(at, " of ");
-	if (*place >= graph)
-		return 0;
-	*place += strlen(" of ");
-
-	size_t bytes = strcspn(*place, ",");
-
-	return memchr(*place, ':', bytes) != NULL ? bytes : 0; // else it is of no line: "of 80 bytes?"
-}
-
 /* Blocks that hang on a graph of PyTorch, which hangs on one variable. False: the way goes through none. */
 static bool
 say_graph(const struct holders_way *way, const char *line, struct verdict *verdict)
 {
-	const char *graph = strstr(way->text, "grad_fn chain of ");
-	const char *nodes = graph != NULL ? strstr(graph, " nodes") : NULL;
-	const char *root_end = strstr(way->text, " -> ");
-	const char *place;
+	const struct way_step *graph = FIRST(step, way->steps, way->step_count, step->nodes != 0);
 
-	if (nodes == NULL || root_end == NULL || root_end > graph)
+	if (graph == NULL || graph == way->steps)
 		return false;
 
-	size_t place_bytes = graph_place(way->text, graph, &place);
+	OWNED char *nodes = model_way_graph(graph);
 
 	say_next(
 		verdict,
-		"take .item() or .detach() of what %s gets%s%.*s: it keeps the graph of PyTorch (%.*s nodes when kmemshim looked), and so "
+		"take .item() or .detach() of what %s gets%s%s: it keeps the graph of PyTorch (%s when kmemshim looked), and so "
 		"the blocks of %s",
-		verdict_way_text(way, (size_t)(root_end - way->text), VERDICT_WAY_ROOM), place_bytes != 0 ? " at " : "",
-		(int)place_bytes, place, (int)(nodes - graph), graph, line);
+		verdict_way_text(way, 0, 1, false, VERDICT_WAY_ROOM), graph->of[0] != '\0' ? " at " : "", graph->of, nodes,
+		line);
 	return true;
-}
-
-/* How much of the way is known for sure: "Journal .pickler -> _pickle.Pickler +16? -> block of 32 bytes?" */
-static size_t
-sure_bytes(const struct holders_way *way)
-{
-	size_t all = strcspn(way->text, "?");
-	size_t sure = strlen(way->text);
-
-	for (size_t i = 0; way->text[all] == '?' && i < all; i++)
-		sure = text_starts(way->text + i, step) || text_starts(way->text + i, " +") ? i : sure;
-	return sure;
 }
 
 /* "a.b" is of a/b.py, or of a/b/__init__.py. */
@@ -130,33 +94,29 @@ is_grown_from_outside(const struct holders_way *way)
 static bool
 holder_text(const struct holders_way *way, bool is_grown_elsewhere, char text[HOLDER_BYTES])
 {
-	size_t bytes = strcmp(way->kind, "held") == 0 ? strlen(way->text) : sure_bytes(way);
-	size_t container = model_holders_container(way);
-	const char *behind = way->call[0] != '\0' ? strstr(way->text, step) : NULL;
-	struct holders_way rest = *way;
+	const size_t sure = way->kind == HOLDERS_HELD ? way->step_count : model_holders_sure(way);
+	const size_t container = model_holders_container(way);
+	const bool is_of_call = way->call != WAY_CALL_NONE;
+	const bool is_cut = sure < way->step_count &&
+	                    way->steps[sure].kind != WAY_BLOCK; // what it is is known, but not by what it holds
+	const size_t first = is_of_call && sure + is_cut > 1;
 
-	if (container != 0 && container < bytes) {
+	if (container != 0 && container < sure) {
 		(void)snprintf(
-			text, HOLDER_BYTES, "the %s%s%s (%s items at the look%s%s)", way->container, behind != NULL ? "" : " at ",
-			behind != NULL ? "" : verdict_way_text(way, container, VERDICT_WAY_ROOM), UNITS_COUNT(way->items),
+			text, HOLDER_BYTES, "the %s%s%s (%s items at the look%s%s)", way->container, is_of_call ? "" : " at ",
+			is_of_call ? "" : verdict_way_text(way, 0, container, false, VERDICT_WAY_ROOM), UNITS_COUNT(way->items),
 			is_grown_elsewhere ? ", grown at " : "", is_grown_elsewhere ? way->grown_at : "");
 		return true;
 	}
-	if (behind != NULL && behind < way->text + bytes) {
-		rest.text = behind + strlen(step);
-		bytes -= (size_t)(rest.text - way->text);
-	}
-	(void)verdict_way_text(&rest, bytes, text);
+	(void)verdict_way_text(way, first, sure + is_cut - first, is_cut, text);
 	return false;
 }
 
 bool
 say_holder(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
-	static const char cache[] = " -> functools._lru_cache_wrapper";
 	const struct holders_line *held = verdict_holders_of(facts, line);
 	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
-	const char *wrapper = way != NULL ? strstr(way->text, cache) : NULL;
 	char holder[HOLDER_BYTES];
 	char place[PLACE_TEXT_BYTES];
 
@@ -164,6 +124,8 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 		return false;
 	(void)verdict_line_text(line, place);
 
+	const struct way_step *wrapper = FIRST(step, way->steps, way->step_count,
+	                                       strcmp(step->name, "functools._lru_cache_wrapper") == 0);
 	bool is_grown_elsewhere = way->grown_at[0] != '\0' && strcmp(way->grown_at, place) != 0;
 	bool is_added = is_grown_elsewhere && is_grown_from_outside(way);
 	bool is_container = holder_text(way, is_grown_elsewhere && !is_added, holder);
@@ -174,19 +136,19 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 			"nothing but themselves holds the objects of %s: such circles wait for the garbage collector. Is it off "
 			"(gc.disable), or does it come too seldom? Call gc.collect(), or break the circle (weakref)",
 			place);
-	else if (strcmp(way->kind, "lost") == 0 && way->text[0] != '\0')
+	else if (way->kind == HOLDERS_LOST && way->text[0] != '\0')
 		say_next(
 			verdict,
 			"free the blocks of %s and what leads to them: it is lost too (%s). If they count references to each other in "
 			"a circle, make one of these weak",
-			place, verdict_way_text(way, strlen(way->text), VERDICT_WAY_ROOM));
-	else if (strcmp(way->kind, "lost") == 0)
+			place, verdict_way_text(way, 0, way->step_count, false, VERDICT_WAY_ROOM));
+	else if (way->kind == HOLDERS_LOST)
 		say_next(verdict, "free the blocks of %s: nothing leads to them any more", place);
-	else if (strcmp(way->kind, "perhaps") == 0)
+	else if (way->kind == HOLDERS_PERHAPS)
 		say_next(verdict, "look at %s: perhaps it keeps the blocks of %s alive", holder, place);
 	else if (wrapper != NULL)
 		say_next(verdict, "bound the cache that is %s (maxsize of lru_cache): it keeps the blocks of %s alive",
-		         verdict_way_text(way, (size_t)(wrapper - way->text), VERDICT_WAY_ROOM), place);
+		         verdict_way_text(way, 0, (size_t)(wrapper - way->steps), false, VERDICT_WAY_ROOM), place);
 	else if (is_container && is_added)
 		say_next(
 			verdict,
@@ -223,7 +185,7 @@ if_unfinished(const struct verdict_facts *facts, const struct rank_line *line)
 {
 	const struct holders_line *held = verdict_holders_of(facts, line);
 
-	return held != NULL && held->way_count != 0 && strcmp(held->ways[0].kind, "unfinished") == 0
+	return held != NULL && held->way_count != 0 && held->ways[0].kind == HOLDERS_UNFINISHED
 	           ? "; `kmemshim run --holders-stop 5s` gives the search for what holds it more time"
 	           : "";
 }

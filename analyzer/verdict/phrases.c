@@ -171,12 +171,12 @@ samples_text(const struct holders_line *held, char text[SAMPLES_BYTES])
 {
 	const struct holders_way *way = &held->ways[0];
 	uint64_t unfinished = SUM_OF(other, held->ways, held->way_count,
-	                             strcmp(other->kind, "unfinished") == 0 ? other->samples : 0);
+	                             other->kind == HOLDERS_UNFINISHED ? other->samples : 0);
 	uint64_t followed = held->samples - (unfinished < held->samples ? unfinished : 0);
 
 	if (way->samples == held->samples)
 		return "they";
-	if (unfinished == 0 || strcmp(way->kind, "unfinished") == 0)
+	if (unfinished == 0 || way->kind == HOLDERS_UNFINISHED)
 		return memory_text_in(text, SAMPLES_BYTES, "%" PRIu64 " of %" PRIu64 " samples of them", way->samples,
 		                      held->samples);
 	if (way->samples == followed)
@@ -196,24 +196,24 @@ say_holder_way(const struct told *told)
 	const struct holders_way *way = &held->ways[0];
 	const char *most = samples_text(held, (char[SAMPLES_BYTES]){ 0 });
 	const char *to_most = strcmp(most, "they") == 0 ? "them" : text_starts(most, "all ") ? most + strlen("all ") : most;
-	const char *text = verdict_way_text(way, strlen(way->text), VERDICT_WAY_ROOM);
+	const char *text = verdict_way_short(way, VERDICT_WAY_ROOM);
 
 	say(verdict, model_holders_look(told->facts->model, held)->leak_bytes != 0 ? " When the launcher looked, "
 	                                                                           : " When the guard was passed, ");
-	if (strcmp(way->kind, "unfinished") == 0)
+	if (way->kind == HOLDERS_UNFINISHED)
 		say(verdict, "there was no time to find what holds %s.", to_most);
 	else if (model_holders_are_circles(way))
 		say(verdict, "%s were in circles of objects, which the garbage collector (gc) frees.", most);
-	else if (strcmp(way->kind, "lost") == 0 && way->text[0] != '\0')
+	else if (way->kind == HOLDERS_LOST && way->text[0] != '\0')
 		say(verdict, "only lost blocks led to %s any more: %s.", to_most, text);
-	else if (strcmp(way->kind, "lost") == 0)
+	else if (way->kind == HOLDERS_LOST)
 		say(verdict, "no pointer led to %s any more.", to_most);
-	else if (strcmp(way->kind, "unseen") == 0)
+	else if (way->kind == HOLDERS_UNSEEN)
 		say(verdict, "%s were held by something that was not found: %s.", most, text);
-	else if (strcmp(way->kind, "unread") == 0)
+	else if (way->kind == HOLDERS_UNREAD)
 		say(verdict, "nothing that was read led to %s.", to_most);
 	else
-		say(verdict, "%s were held%s by %s.", most, strcmp(way->kind, "perhaps") == 0 ? ", perhaps," : "", text);
+		say(verdict, "%s were held%s by %s.", most, way->kind == HOLDERS_PERHAPS ? ", perhaps," : "", text);
 }
 
 /* ---- children ---- */

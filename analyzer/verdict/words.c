@@ -119,7 +119,7 @@ is_held_beyond_call(const struct verdict_facts *facts, const struct rank_line *l
 	const struct holders_line *held = verdict_holders_of(facts, line);
 	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
 
-	return way != NULL && strcmp(way->kind, "held") == 0 && !model_holders_is_of_call(way) &&
+	return way != NULL && way->kind == HOLDERS_HELD && !model_holders_is_of_call(way) &&
 	       !model_holders_is_local_of(way, line->where->function);
 }
 
@@ -135,14 +135,28 @@ verdict_is_of_recursion(const struct verdict_facts *facts, const struct rank_lin
 }
 
 const char *
-verdict_way_text(const struct holders_way *way, size_t bytes, char text[VERDICT_WAY_BYTES])
+verdict_way_text(const struct holders_way *way, size_t first, size_t count, bool is_cut, char text[VERDICT_WAY_BYTES])
 {
 	static const char end[] = " ...";
-	bool is_cut = bytes > VERDICT_WAY_BYTES - sizeof(end);
+	OWNED char *words = model_way_words(way, first, count, is_cut);
+	size_t bytes = strlen(words);
+	bool is_long = bytes > VERDICT_WAY_BYTES - sizeof(end);
 
-	if (is_cut)
+	if (is_long)
 		bytes = VERDICT_WAY_BYTES - sizeof(end);
-	while (is_cut && bytes > 0 && (way->text[bytes] & 0xc0) == 0x80) // inside a character
+	while (is_long && bytes > 0 && (words[bytes] & 0xc0) == 0x80) // inside a character
 		bytes--;
-	return memory_text_in(text, VERDICT_WAY_BYTES, "%.*s%s", (int)bytes, way->text, is_cut ? end : "");
+	return memory_text_in(text, VERDICT_WAY_BYTES, "%.*s%s", (int)bytes, words, is_long ? end : "");
+}
+
+const char *
+verdict_way_short(const struct holders_way *way, char text[VERDICT_WAY_BYTES])
+{
+	const struct way_step *graph = FIRST(step, way->steps, way->step_count, step->nodes != 0);
+
+	if (graph == NULL || graph == way->steps)
+		return verdict_way_text(way, 0, way->step_count, false, text);
+	return memory_text_in(text, VERDICT_WAY_BYTES, "%s through %s%s linked graph nodes",
+	                      verdict_way_text(way, 0, 1, false, VERDICT_WAY_ROOM), graph->is_graph_cut ? "at least " : "",
+	                      UNITS_COUNT(graph->nodes));
 }

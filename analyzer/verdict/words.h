@@ -31,7 +31,10 @@ const char *verdict_frame_text(const struct model_frame *frame, char text[PLACE_
 /* The first part of a way to what is held, cut: "local `service` of main() (grow.py:6) -> Cache .pages ...". bytes: of it at most. */
 #define VERDICT_WAY_BYTES 320
 #define VERDICT_WAY_ROOM ((char[VERDICT_WAY_BYTES]){ 0 }) // as PLACE_ROOM
-const char *verdict_way_text(const struct holders_way *way, size_t bytes, char text[VERDICT_WAY_BYTES]);
+const char *verdict_way_text(const struct holders_way *way, size_t first, size_t count, bool is_cut,
+                             char text[VERDICT_WAY_BYTES]); // as model_way_words()
+/* All of it; "local `total` of fit() through 3,187 linked graph nodes". */
+const char *verdict_way_short(const struct holders_way *way, char text[VERDICT_WAY_BYTES]);
 
 /* "allocated at", before verdict_line_text(). */
 #define VERDICT_WORD_BYTES 160

@@ -27,18 +27,28 @@ check_line(const struct holders_line *line)
 	check_text(line->function);
 	for (size_t i = 0; i < line->way_count; i++) {
 		const struct holders_way *way = &line->ways[i];
-		size_t kind = 0;
 
 		check_text(way->text);
 		check_text(way->container);
 		check_text(way->grown_at);
-		check_text(way->call);
 		check_text(way->module);
 		check_text(way->grown_file);
-		while (model_holders_kinds[kind] != NULL && model_holders_kinds[kind] != way->kind)
-			kind++;
-		if (model_holders_kinds[kind] == NULL || model_holders_container(way) > strlen(way->text))
+		for (size_t k = 0; k < way->step_count; k++) {
+			check_text(way->steps[k].name);
+			check_text(way->steps[k].of);
+			check_text(way->steps[k].member);
+			check_text(way->steps[k].function);
+		}
+
+		char *words = model_way_words(way, 0, way->step_count, false);
+		char *told = model_way_sentence(way, 3);
+
+		if (way->kind >= HOLDERS_KINDS || (way->step_count != 0 && model_holders_container(way) >= way->step_count) ||
+		    (told == NULL) != (way->kind == HOLDERS_UNFINISHED))
 			abort();
+		check_text(words);
+		free(words);
+		free(told);
 	}
 	(void)model_holders_way(line);
 }
@@ -61,7 +71,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
 #define WAY(kind, text, container)                                                                 \
 	"{\"kind\": \"" kind "\", \"text\": \"" text "\", \"samples\": 3, \"container\": \"" container \
-	"\", \"items\": 9, \"grown_at\": \"b:2\"}"
+	"\", \"items\": 9, \"grown_at\": \"b:2\", \"steps\": [{\"kind\": \"global\", \"name\": \"x\"}, {\"kind\": \"object\", \"by\": \"item\"}]}"
 #define LOOK(schema, ways)                                                                                     \
 	"{\"schema\": " schema ", \"pid\": 7, \"why\": \"\", \"holders\": [{\"place\": \"a:1\", \"file\": \"a\", " \
 	"\"line\": 1, \"samples\": 3, \"ways\": [" ways "]}]}"

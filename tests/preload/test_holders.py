@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 
@@ -31,6 +32,14 @@ def holders(pid, *options, **environment):
     done = harness.ok(kmemshim("holders", pid, "--json", "--stop", "60s", *options, **environment))
     document = json.loads(done.stdout)
     harness.validate(document, "holders")
+    return document
+
+
+def look(program, folder, **environment):
+    """At a program that waits, and goes on afterwards."""
+    with Waiting(program, folder / "out", **environment) as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
     return document
 
 
@@ -63,9 +72,7 @@ def test_H1_H2_the_way_is_the_one_that_the_program_says(program, version, tmp_pa
     python = interpreters.get(version)
     if "import numpy" in (FOLDER / program).read_text() and subprocess.run([python.path, "-c", "import numpy"], stderr=subprocess.DEVNULL).returncode:
         pytest.skip(f"no NumPy for {version}")
-    with Waiting([python.path, FOLDER / program], tmp_path / "out", TEST_LIBRARY=library) as waiting:
-        document = holders(waiting.pid)
-        assert waiting.answers()
+    document = look([python.path, FOLDER / program], tmp_path, TEST_LIBRARY=library)
     line = document["holders"][0]
     told = [(other["samples"], other["kind"], other["text"]) for other in line["ways"]]
     assert os.path.basename(line["file"]) == program and not document["is_unfinished"]
@@ -82,16 +89,13 @@ def test_H1_H2_the_way_is_the_one_that_the_program_says(program, version, tmp_pa
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_name_of_the_users_own_comes_before_an_argument_in_a_library(version, tmp_path):
-    with Waiting([interpreters.get(version).path, FOLDER / "pool_backlog.py"], tmp_path / "out") as waiting:
-        way = holders(waiting.pid)["holders"][0]["ways"][0]
-        assert waiting.answers()
+    way = look([interpreters.get(version).path, FOLDER / "pool_backlog.py"], tmp_path)["holders"][0]["ways"][0]
     assert re.match(r"local `pool` of main\(\) \(pool_backlog\.py:\d+\) -> concurrent\.futures\.thread\.ThreadPoolExecutor \._work_queue -> ",
                     way["text"]) and way["samples"] >= 22, way
 
 
-def test_blocks_of_c_by_symbol_and_what_is_lost(tmp_path):
-    harness.ok(run(["gcc", "-D_GNU_SOURCE", "-g", "-O1", "-pthread", FOLDER / "native.c", "-o", tmp_path / "native"]))
-    with Waiting(tmp_path / "native", tmp_path / "out") as waiting:
+def test_blocks_of_c_by_symbol_and_what_is_lost(built, tmp_path):
+    with Waiting(built("native.c", "gcc", "-D_GNU_SOURCE", "-g", "-O1", "-pthread"), tmp_path / "out") as waiting:
         document = holders(waiting.pid)
         assert waiting.answers()
     found = {(line["function"], line["bytes"] // line["blocks"]): line["ways"] for line in document["holders"]}
@@ -148,9 +152,7 @@ def test_containers_and_objects_of_cpp_and_variables_of_a_library(part, compiler
     if done.returncode != 0 and "-stdlib=libc++" in compiler:
         pytest.skip(f"no libc++ here: {done.stderr.splitlines()[0]}")
     assert done.returncode == 0, done.stderr
-    with Waiting([tmp_path / "native", part], tmp_path / "out") as waiting:
-        document = holders(waiting.pid)
-        assert waiting.answers()
+    document = look([tmp_path / "native", part], tmp_path)
     told = {}
     for line in document["holders"]:
         told.setdefault(line["function"].split("(")[0], []).extend((way["kind"], way["text"]) for way in line["ways"])
@@ -216,16 +218,12 @@ def test_members_of_cpp_have_names(words, expected_ways, options, members, tmp_p
     if "-gsplit-dwarf" in options and "of_own" in expected_ways:  # of thread-local variables compilers write another number there
         expected_ways = {**expected_ways, "of_own": r"thread-local variable `own` of members in thread \d+"}
     program = members("-g", compiler="clang++") if "clang" in options else members(*options)
-    with Waiting([program, *words], tmp_path / "out") as waiting:
-        document = holders(waiting.pid)
-        assert waiting.answers()
+    document = look([program, *words], tmp_path)
     assert_ways(document, expected_ways)
 
 
 def test_members_have_offsets_where_nothing_says_their_names(members, tmp_path):
-    with Waiting([members(), "objects"], tmp_path / "out") as waiting:
-        document = holders(waiting.pid)
-        assert waiting.answers()
+    document = look([members(), "objects"], tmp_path)
     assert_ways(document, WITHOUT_TYPES)
 
 
@@ -244,12 +242,8 @@ OF_LOCALS = {
 
 @pytest.mark.parametrize("options", [("g++", "-O0"), ("g++", "-Og"), ("g++", "-O2"), ("g++", "-O2", "-gsplit-dwarf"), ("g++", "-O1", "-gdwarf-4"),
                                      ("g++", "-O2", "-fno-omit-frame-pointer", "-gz"), ("clang++", "-O0"), ("clang++", "-O2")], ids="".join)
-def test_local_variables_of_cpp_and_their_members_have_names(options, tmp_path):
-    compiler, *rest = options
-    assert run([compiler, "-std=gnu++17", "-pthread", "-g", *rest, FOLDER / "locals.cc", "-o", tmp_path / "locals"]).returncode == 0
-    with Waiting(tmp_path / "locals", tmp_path / "out") as waiting:
-        document = holders(waiting.pid)
-        assert waiting.answers()
+def test_local_variables_of_cpp_and_their_members_have_names(options, built, tmp_path):
+    document = look(built("locals.cc", *options, "-std=gnu++17", "-pthread", "-g"), tmp_path)
     told = {line["function"].split("(")[0]: line["ways"] for line in document["holders"]}
     assert set(told) == set(OF_LOCALS)
     for function, wanted in OF_LOCALS.items():
@@ -259,11 +253,8 @@ def test_local_variables_of_cpp_and_their_members_have_names(options, tmp_path):
             assert re.fullmatch(wanted, way["text"]) or is_left_over, (function, way)
 
 
-def test_without_debug_information_a_local_is_the_stack_of_its_thread(tmp_path):
-    assert run(["g++", "-std=gnu++17", "-pthread", "-O1", FOLDER / "locals.cc", "-o", tmp_path / "locals"]).returncode == 0
-    with Waiting(tmp_path / "locals", tmp_path / "out") as waiting:
-        document = holders(waiting.pid)
-        assert waiting.answers()
+def test_without_debug_information_a_local_is_the_stack_of_its_thread(built, tmp_path):
+    document = look(built("locals.cc", "g++", "-std=gnu++17", "-pthread", "-O1"), tmp_path)
     roots = {way["text"].split(" -> ")[0] for line in document["holders"] for way in line["ways"]}
     assert all(re.fullmatch(r"(the stack|a register) of thread \d+", root) for root in roots), roots
 
@@ -274,24 +265,23 @@ def test_without_debug_information_a_local_is_the_stack_of_its_thread(tmp_path):
     ("numbers", r"the stack of thread \d+"),
     ("unions", r"local `either` of with_unions\(\) \(left_over\.c:\d+\)"),
 ])
-def test_a_local_variable_that_can_hold_no_pointer_is_not_named(word, wanted, option, tmp_path):
-    assert run(["gcc", "-g", option, FOLDER / "left_over.c", "-o", tmp_path / "left_over"]).returncode == 0
-    with Waiting([tmp_path / "left_over", word], tmp_path / "out") as waiting:
-        document = holders(waiting.pid)
-        assert waiting.answers()
+def test_a_local_variable_that_can_hold_no_pointer_is_not_named(word, wanted, option, built, tmp_path):
+    document = look([built("left_over.c", "gcc", "-g", option), word], tmp_path)
     ways = [way for line in document["holders"] for way in line["ways"] if way["kind"] == "held"]
     assert sum(way["samples"] for way in ways) >= 8 and all(re.fullmatch(wanted, way["text"]) for way in ways), ways
 
 
-@pytest.mark.parametrize("part, wanted", [
-    ("variants", r"local `kept` of run\(\) \(variants\.rs:\d+\)"),  # an enumeration with values: which of its variants it is nobody knows
-    ("arrays", r"local `(field|grid)` of run\(\) \(arrays\.f90:\d+\)"),  # a descriptor, which begins with the address
+@pytest.mark.parametrize("source, compiler, wanted", [
+    # An enumeration with values: which of its variants it is nobody knows. A descriptor, which begins with the address.
+    ("variants.rs", ["rustc", "-g", "-C", "opt-level=1", "-C", "panic=abort", "--crate-type=lib", "--emit=obj", "-o"], r"local `kept` of run\(\) \(variants\.rs:\d+\)"),
+    ("arrays.f90", ["gfortran", "-g", "-O1", "-c", "-o"], r"local `(field|grid)` of run\(\) \(arrays\.f90:\d+\)"),
 ])
-def test_local_variables_of_rust_and_fortran_that_may_be_pointers_have_names(part, wanted, tmp_path):
-    assert run(["gcc", "-g", FOLDER / "other_language.c", FOLDER / f"{part}.s", "-o", tmp_path / part]).returncode == 0
-    with Waiting([tmp_path / part], tmp_path / "out") as waiting:
-        lines = [line for line in holders(waiting.pid)["holders"] if line["bytes"] > 1000000]
-        assert waiting.answers()
+def test_local_variables_of_rust_and_fortran_that_may_be_pointers_have_names(source, compiler, wanted, tmp_path):
+    if shutil.which(compiler[0]) is None:
+        pytest.skip(f"no {compiler[0]} here")
+    assert run([*compiler, tmp_path / "part.o", FOLDER / source]).returncode == 0
+    assert run([compiler[0] if compiler[0] == "gfortran" else "gcc", "-g", FOLDER / "other_language.c", tmp_path / "part.o", "-o", tmp_path / "program"]).returncode == 0
+    lines = [line for line in look([tmp_path / "program"], tmp_path)["holders"] if line["bytes"] > 1000000]
     ways = [way["text"] for line in lines for way in line["ways"]]
     assert ways and all(re.fullmatch(wanted, text) for text in ways), lines
 
@@ -322,9 +312,7 @@ IN_NODES = [{
 @pytest.mark.parametrize("part", range(len(IN_NODES)))
 def test_members_of_what_stands_in_nodes_of_containers_have_names(part, options, built, tmp_path):
     compiler, *rest = options
-    with Waiting([built("nodes.cc", compiler, "-std=gnu++17", "-O1", *rest), 6 * part], tmp_path / "out") as waiting:
-        document = holders(waiting.pid)
-        assert waiting.answers()
+    document = look([built("nodes.cc", compiler, "-std=gnu++17", "-O1", *rest), 6 * part], tmp_path)
     told = {}
     for line in document["holders"]:
         told.setdefault(line["function"].split("(")[0].rpartition("::")[2], []).extend((way["kind"], way["text"]) for way in line["ways"])
@@ -374,17 +362,12 @@ def test_types_that_lead_in_a_circle_have_no_members(entry, leads, wanted, tmp_p
         assert count == 1
     (tmp_path / "circle.s").write_text("".join(parts))
     assert run(["gcc", tmp_path / "circle.s", "-o", tmp_path / "circle"]).returncode == 0
-    with Waiting(tmp_path / "circle", tmp_path / "out") as waiting:
-        document = holders(waiting.pid)
-        assert waiting.answers()
+    document = look(tmp_path / "circle", tmp_path)
     assert [way["text"] for way in document["holders"][0]["ways"]] == [f"static variable `{wanted}` of circle"]
 
 
-def test_a_list_of_c_that_is_longer_than_passes_go(tmp_path):
-    assert run(["gcc", "-g", "-O1", FOLDER / "long_list.c", "-o", tmp_path / "long_list"]).returncode == 0
-    with Waiting(tmp_path / "long_list", tmp_path / "out") as waiting:
-        document = holders(waiting.pid)
-        assert waiting.answers()
+def test_a_list_of_c_that_is_longer_than_passes_go(built, tmp_path):
+    document = look(built("long_list.c", "gcc", "-g", "-O1"), tmp_path)
     line = document["holders"][0]
     assert line["function"] == "make_payload" and document["passes"] < 10
     wanted = r"static variable `head` of long_list -> block of long_list\.c:\d+ make_node(, one after another,)? \.payload"
@@ -415,14 +398,10 @@ int main(void)
 
 def test_a_long_way_of_blocks_that_are_not_alike(tmp_path):
     """There is no room for all its steps: its begin and its end are told, and how many are between."""
-    (tmp_path / "alternating.c").write_text(ALTERNATING)
-    assert run(["gcc", "-g", "-O1", tmp_path / "alternating.c", "-o", tmp_path / "alternating"]).returncode == 0
-    with Waiting(tmp_path / "alternating", tmp_path / "out") as waiting:
-        document = holders(waiting.pid)
-        assert waiting.answers()
+    document = look(of_text(tmp_path, ALTERNATING), tmp_path)
     (way,) = document["holders"][0]["ways"]
-    odd, even = (rf"block of alternating\.c:\d+ make_{name}(?: \.next)?" for name in ("odd", "even"))
-    told = re.fullmatch(rf"static variable `head` of alternating -> {odd} -> {even} -> {odd} -> {even} -> {odd} -> \.\.\. ([\d,]+) more \.\.\."
+    odd, even = (rf"block of program\.c:\d+ make_{name}(?: \.next)?" for name in ("odd", "even"))
+    told = re.fullmatch(rf"static variable `head` of program -> {odd} -> {even} -> {odd} -> {even} -> {odd} -> \.\.\. ([\d,]+) more \.\.\."
                         rf" -> {even} -> {odd} -> {even} -> {odd} -> {even} -> {odd}(?: \.payload)?", way["text"])
     assert told and int(told[1].replace(",", "")) == 1999 + 1 - 12, way["text"]
 
@@ -437,38 +416,28 @@ def test_memory_that_was_never_used_is_not_read(tmp_path):
     source = ALTERNATING.replace("#include <stdlib.h>", "#include <stdlib.h>\n#include <sys/mman.h>").replace(
         "{\n    for", "{\n    mmap(NULL, 8UL << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);\n    for")
     assert "mmap" in source
-    (tmp_path / "sparse.c").write_text(source)
-    assert run(["gcc", "-g", "-O1", "-D_GNU_SOURCE", tmp_path / "sparse.c", "-o", tmp_path / "sparse"]).returncode == 0
-    with Waiting(tmp_path / "sparse", tmp_path / "out") as waiting:
+    with Waiting(of_text(tmp_path, source), tmp_path / "out") as waiting:
         before_kib = page_tables_kib(waiting.pid)
         (way,) = holders(waiting.pid)["holders"][0]["ways"]
         grown_kib = page_tables_kib(waiting.pid) - before_kib
         assert waiting.answers()
-    assert way["text"].startswith("static variable `head` of sparse -> ") and grown_kib < 2048, grown_kib
+    assert way["text"].startswith("static variable `head` of program -> ") and grown_kib < 2048, grown_kib
 
 
-def test_what_is_lost_beside_a_list_that_is_too_long(tmp_path):
-    assert run(["gcc", "-g", "-O1", "-DNODES=200000", "-DPAYLOAD=1100", "-DLOST=1000", FOLDER / "long_list.c", "-o", tmp_path / "long_list"]).returncode == 0
-    with Waiting(tmp_path / "long_list", tmp_path / "out") as waiting:
-        ways = {line["function"]: line["ways"] for line in holders(waiting.pid)["holders"]}
-        assert waiting.answers()
+def test_what_is_lost_beside_a_list_that_is_too_long(built, tmp_path):
+    ways = {line["function"]: line["ways"] for line in look(built("long_list.c", "gcc", "-g", "-O1", "-DNODES=200000", "-DPAYLOAD=1100", "-DLOST=1000"), tmp_path)["holders"]}
     assert "unfinished" in [way["kind"] for way in ways["make_payload"]], ways["make_payload"]
     assert all(way["kind"] == "lost" for way in ways["lose"]), ways["lose"]
 
 
-def test_what_was_found_comes_before_what_there_was_no_room_for(tmp_path):
-    assert run(["gcc", "-g", "-O1", "-DNODES=100000", "-DPAYLOAD=1100", FOLDER / "long_list.c", "-o", tmp_path / "long_list"]).returncode == 0
-    with Waiting(tmp_path / "long_list", tmp_path / "out") as waiting:
-        ways = {line["function"]: line["ways"] for line in holders(waiting.pid)["holders"]}["make_payload"]
-        assert waiting.answers()
+def test_what_was_found_comes_before_what_there_was_no_room_for(built, tmp_path):
+    ways = {line["function"]: line["ways"] for line in look(built("long_list.c", "gcc", "-g", "-O1", "-DNODES=100000", "-DPAYLOAD=1100"), tmp_path)["holders"]}["make_payload"]
     assert [way["kind"] for way in ways] == ["held", "unfinished"] and 8 <= ways[0]["samples"] < 32, ways
 
 
 def test_a_hash_table_in_a_local_object_is_not_followed_link_by_link(built, tmp_path):
     """The nodes of std::unordered_map are one list: of a way by a table's bucket nobody climbs the list for a better one that cannot be there."""
-    with Waiting(built("local_tiles.cc", "g++", "-g", "-O1"), tmp_path / "out") as waiting:
-        document = holders(waiting.pid)
-        assert waiting.answers()
+    document = look(built("local_tiles.cc", "g++", "-g", "-O1"), tmp_path)
     ways = {line["function"].rpartition("::")[2].partition("(")[0]: line["ways"] for line in document["holders"]}
     tile = r"local `app\.view_` of main\(\) \(local_tiles\.cc:\d+\) -> block of local_tiles\.cc:\d+ \S+ \.tiles_ -> .*block \(Tile\) of local_tiles\.cc:\d+ MapView::show \.pixels_"
     assert all(way["kind"] == "held" and re.fullmatch(tile, way["text"]) for way in ways["Tile"]), ways["Tile"]
@@ -484,9 +453,7 @@ def test_a_hash_table_in_a_local_object_is_not_followed_link_by_link(built, tmp_
 ])
 def test_the_list_is_told_and_not_what_leads_into_its_middle(word, wanted, options, built, tmp_path):
     compiler, *rest = options
-    with Waiting([built("lru.cc", compiler, "-std=gnu++17", "-g", *rest), word], tmp_path / "out") as waiting:
-        document = holders(waiting.pid)
-        assert waiting.answers()
+    document = look([built("lru.cc", compiler, "-std=gnu++17", "-g", *rest), word], tmp_path)
     ways = document["holders"][0]["ways"]
     assert all(way["kind"] == "held" and re.fullmatch(wanted, way["text"]) for way in ways), ways
     assert document["passes"] < 6
@@ -514,9 +481,7 @@ def test_nodes_of_a_graph_of_pytorch_are_counted(form, count, tmp_path):
     library = tmp_path / "libtorch_double.so"
     for words in (["-fPIC", "-shared", FOLDER / "graph_library.cc", "-o", library], [FOLDER / "graph.cc", library, "-o", tmp_path / "graph"]):
         assert run(["g++", "-std=gnu++17", "-O1", *words]).returncode == 0
-    with Waiting([tmp_path / "graph", form], tmp_path / "out") as waiting:
-        document = holders(waiting.pid)
-        assert waiting.answers()
+    document = look([tmp_path / "graph", form], tmp_path)
     (line,) = [line for line in document["holders"] if line["function"].startswith("activations")]
     wanted = rf"static variable `total_loss` of graph -> block \(AutogradMeta\) of \S+ \S+ \+8, grad_fn chain of {count} nodes -> .*"
     right = sum(way["samples"] for way in line["ways"] if way["kind"] == "held" and re.fullmatch(wanted, way["text"]))
@@ -605,9 +570,7 @@ def test_damaged_debug_information_takes_names_alone(members, tmp_path):
 
 
 def test_two_holders_of_one_line_are_told_apart(tmp_path):
-    with Waiting([sys.executable, FOLDER / "halves.py"], tmp_path / "out") as waiting:
-        line = holders(waiting.pid)["holders"][0]
-        assert waiting.answers()
+    line = look([sys.executable, FOLDER / "halves.py"], tmp_path)["holders"][0]
     found = {without_growth(way["text"]): way["samples"] for way in line["ways"]}
     assert set(found) == {"global `hot` of module __main__ -> list of 300 [*] -> bytearray",
                           "global `cold` of module __main__ -> dict of 300 [*] -> bytearray"}
@@ -630,9 +593,7 @@ for _ in range(300):
 print("ready", flush=True)
 sys.stdin.readline()
 """)
-    with Waiting([sys.executable, tmp_path / "program.py"], tmp_path / "out") as waiting:
-        way = holders(waiting.pid)["holders"][0]["ways"][0]
-        assert waiting.answers()
+    way = look([sys.executable, tmp_path / "program.py"], tmp_path)["holders"][0]["ways"][0]
     assert (way["items"], way["module"]) == (300, module) and way["grown_file"].endswith("/program.py"), way
 
 
@@ -641,25 +602,19 @@ sys.stdin.readline()
                                                 ("few_topics.py", ("list", 3000, "few_topics.py:7 <module>"))])
 def test_the_container_is_the_outermost_one_of_many(program, container, tmp_path):
     """An inner one has more items and a fixed size. Where both are lists, the count is that of the one that is named. One of few items is not it."""
-    with Waiting([sys.executable, FOLDER / program], tmp_path / "out") as waiting:
-        way = holders(waiting.pid)["holders"][0]["ways"][0]
-        assert waiting.answers()
+    way = look([sys.executable, FOLDER / program], tmp_path)["holders"][0]["ways"][0]
     assert (way["container"], way["items"], way["grown_at"]) == container, way
 
 
 def test_ways_that_begin_alike_are_one(tmp_path):
-    with Waiting([sys.executable, FOLDER / "parts_of_many.py"], tmp_path / "out") as waiting:
-        line = next(line for line in holders(waiting.pid)["holders"] if line["blocks"] >= 400)
-        assert waiting.answers()
+    line = next(line for line in look([sys.executable, FOLDER / "parts_of_many.py"], tmp_path)["holders"] if line["blocks"] >= 400)
     way = line["ways"][0]
     assert without_growth(way["text"]) == "global `index` of module __main__ -> Index .modules -> dict of 400 [*] -> ...", line
     assert way["samples"] >= 31 and (way["container"], way["items"]) == ("dict", 400), line
 
 
 def test_who_holds_the_bytes_is_told_and_not_who_holds_the_blocks(tmp_path):
-    with Waiting([sys.executable, FOLDER / "few_large.py"], tmp_path / "out") as waiting:
-        line = holders(waiting.pid)["holders"][0]
-        assert waiting.answers()
+    line = look([sys.executable, FOLDER / "few_large.py"], tmp_path)["holders"][0]
     assert line["blocks"] >= 24 and line["samples"] >= 24
     found = {way["text"]: way["samples"] for way in line["ways"]}
     assert set(found) == {f"global `large` of module __main__ -> list [{i}] -> bytearray" for i in range(4)}
@@ -667,9 +622,7 @@ def test_who_holds_the_bytes_is_told_and_not_who_holds_the_blocks(tmp_path):
 
 
 def test_samples_of_small_objects_count_with_what_they_stand_for(tmp_path):
-    with Waiting([sys.executable, FOLDER / "small_and_large.py"], tmp_path / "out") as waiting:
-        line = holders(waiting.pid)["holders"][0]
-        assert waiting.answers()
+    line = look([sys.executable, FOLDER / "small_and_large.py"], tmp_path)["holders"][0]
     assert line["is_estimated"] and estimates.is_right(line["bytes"], sum(sys.getsizeof(str(i)) + sys.getsizeof(1.5) + sys.getsizeof((1, 2)) for i in range(1, 300000)))
     of_rows = sum(way["samples"] for way in line["ways"] if way["text"].startswith("global `rows` of module __main__ -> list of 299,999"))
     assert of_rows >= 28, line["ways"]
@@ -691,9 +644,7 @@ sys.stdin.readline()
 def test_who_holds_most_is_not_lost_by_rounding(tmp_path):
     """More than half a sample each: six ways that are rounded up would leave nothing of one of the large ones."""
     (tmp_path / "several.py").write_text(SEVERAL_HOLDERS)
-    with Waiting([sys.executable, tmp_path / "several.py"], tmp_path / "out") as waiting:
-        line = holders(waiting.pid)["holders"][0]
-        assert waiting.answers()
+    line = look([sys.executable, tmp_path / "several.py"], tmp_path)["holders"][0]
     found = {way["text"].split("`")[1]: way["samples"] for way in line["ways"]}
     assert line["samples"] == 8 and sum(found.values()) == 8, line
     assert found["a"] in (2, 3) and found["b"] in (2, 3) and set(found.values()) <= {1, 2, 3}, found
@@ -733,11 +684,8 @@ def test_names_steer_no_terminal_and_hide_no_way(tmp_path):
     assert '"the_member"' in text
     (tmp_path / "member.s").write_text(text.replace('"the_member"', r'"the_member\033[31m\002"'))
     assert run(["gcc", tmp_path / "member.s", "-o", tmp_path / "member"]).returncode == 0
-    told = []
-    for words in ([sys.executable, tmp_path / "names.py"], [tmp_path / "member"]):
-        with Waiting(words, tmp_path / "out") as waiting:
-            told += [way["text"] for line in holders(waiting.pid)["holders"] for way in line["ways"] if line["bytes"] > 2_000_000]
-            assert waiting.answers()
+    documents = [look(words, tmp_path) for words in ([sys.executable, tmp_path / "names.py"], tmp_path / "member")]
+    told = [way["text"] for document in documents for line in document["holders"] for way in line["ways"] if line["bytes"] > 2_000_000]
     escape = r"\?\[31m\?;\?\?+"
     assert len(told) == 4
     for text, wanted in zip(told, (rf"global `one` of module __main__ -> Kind{escape} \.kept -> list \[0\] -> bytearray",
@@ -765,13 +713,9 @@ int main(void)
 
 
 def test_blocks_without_bytes_hold_nothing(tmp_path):
-    (tmp_path / "empty.c").write_text(EMPTY_BLOCKS)
-    assert run(["gcc", "-g", "-O1", tmp_path / "empty.c", "-o", tmp_path / "empty"]).returncode == 0
-    with Waiting(tmp_path / "empty", tmp_path / "out") as waiting:
-        line = holders(waiting.pid)["holders"][0]
-        assert waiting.answers()
+    line = look(of_text(tmp_path, EMPTY_BLOCKS), tmp_path)["holders"][0]
     assert line["samples"] == line["blocks"] == 4
-    assert [(way["text"], way["samples"]) for way in line["ways"]] == [("static variable `large` of empty", 4)]
+    assert [(way["text"], way["samples"]) for way in line["ways"]] == [("static variable `large` of program", 4)]
 
 
 def test_the_text(tmp_path):
@@ -782,7 +726,7 @@ def test_the_text(tmp_path):
     head, *ways, left_out, last = done.stdout.splitlines()
     assert re.fullmatch(r"[ ≈]1[12]\.\d MiB  ≈?[\d,]+ blocks allocated at halves\.py:12 make", head)  # objects of bytearray are small: some may be in the sample
     assert len(ways) == 2 and all(re.fullmatch(
-        r" {10}held by  global `\w+` of module __main__ -> (list|dict) of 300, grown at halves\.py:1\d <module>, \[\*\] -> bytearray  "
+        r" {10}held by global `\w+` of module __main__ -> (list|dict) of 300, grown at halves\.py:1\d <module>, \[\*\] -> bytearray  "
         r"\(\d+ of 32 samples\)", way) for way in ways), ways
     assert re.fullmatch(r"lines left out: \d+ with less than 1/64 of what is live, \d+ of what imports left(, \d+ beyond --top)?", left_out)  # a line of small objects: chance
     assert re.fullmatch(r"the program stood still for \d+\.\d{3} s, while .* were read in \d+ passes", last)
@@ -801,13 +745,11 @@ def test_lines_beyond_those_asked_for_are_counted(built, tmp_path):
 def test_a_circle_names_the_collector(tmp_path):
     with Waiting([sys.executable, FOLDER / "circle.py"], tmp_path / "out") as waiting:
         done = kmemshim("holders", waiting.pid, "--top", "1", "--stop", "60s")
-    assert "          lost: in a circle, which gc.collect() frees: Node .payload -> bytearray" in done.stdout, done.stdout
+    assert "          held by nothing: in a circle, which gc.collect() frees: Node .payload -> bytearray" in done.stdout, done.stdout
 
 
 def test_a_list_that_is_being_released_is_told_as_one(tmp_path):
-    with Waiting([sys.executable, FOLDER / "released.py"], tmp_path / "out") as waiting:
-        line = holders(waiting.pid)["holders"][0]
-        assert waiting.answers()
+    line = look([sys.executable, FOLDER / "released.py"], tmp_path)["holders"][0]
     wanted = r".* -> list that is being released -> block of released\.py:\d+ \S+ -> bytearray"
     assert line["ways"][0]["kind"] == "perhaps" and re.fullmatch(wanted, line["ways"][0]["text"]), line["ways"]
 
@@ -868,9 +810,7 @@ def test_memory_that_is_shared_was_not_looked_at(tmp_path):
     """A pointer may be there: nothing is called lost."""
     program = tmp_path / "program.py"
     program.write_text((FOLDER / "circle.py").read_text().replace("import sys\n", "import mmap\nimport sys\nshared = mmap.mmap(-1, 1 << 20)\n"))
-    with Waiting([sys.executable, program], tmp_path / "out") as waiting:
-        document = holders(waiting.pid)
-        assert waiting.answers()
+    document = look([sys.executable, program], tmp_path)
     assert document["shared_bytes"] == 1 << 20
     assert {way["kind"] for way in document["holders"][0]["ways"]} == {"unread"}
 
@@ -944,9 +884,7 @@ def test_what_hangs_on_a_long_chain_is_not_climbed_link_by_link(tmp_path):
     """The chain takes more than half of the room: each way in it needs its own part alone."""
     program = tmp_path / "long_chain.py"
     program.write_text(LONG_CHAIN % "        self.payload = [[[bytes(3000)]]]\n")
-    with Waiting([interpreters.get("system").path, program], tmp_path / "out") as waiting:
-        document = holders(waiting.pid)
-        assert waiting.answers()
+    document = look([interpreters.get("system").path, program], tmp_path)
     ways = [way["text"] for way in document["holders"][0]["ways"]]
     assert ways == ["global `head` of module __main__ -> Node .following, one after another -> Node .payload -> list [0], one after another -> bytes"]
     assert document["passes"] < 6
@@ -997,9 +935,7 @@ def test_shares_of_holders_are_about_right(version, tmp_path):
     """Two lines, each of them with two holders: of four one might have none of 32 samples, once in ten thousand runs."""
     python = interpreters.get(version)
     (tmp_path / "oracle.py").write_text(ORACLE)
-    with Waiting([python.path, tmp_path / "oracle.py"], tmp_path / "out") as waiting:
-        lines = {line["function"]: line["ways"] for line in holders(waiting.pid)["holders"] if not line["is_estimated"]}
-        assert waiting.answers()
+    lines = {line["function"]: line["ways"] for line in look([python.path, tmp_path / "oracle.py"], tmp_path)["holders"] if not line["is_estimated"]}
     for function, wanted in (("make", {"global `lists` of module __main__ -> list [*] -> bytearray",
                                        "global `dicts` of module __main__ -> dict [*] -> bytearray"}),
                              ("make_more", {"global `tuples` of module __main__ -> tuple [*] -> bytearray",
@@ -1018,9 +954,7 @@ def test_who_holds_it_is_who_refers_to_it_for_the_collector(version, scenario, t
     """False at most 2 % of the samples; of 46,080 none was, on CPython 3.8 to 3.13, with 8 seeds."""
     python = interpreters.get(version)
     samples, wrong = 0, []
-    with Waiting([python.path, FOLDER / "oracle.py", scenario, "3", tmp_path / "said"], tmp_path / "out") as waiting:
-        document = holders(waiting.pid)
-        assert waiting.answers()
+    document = look([python.path, FOLDER / "oracle.py", scenario, "3", tmp_path / "said"], tmp_path)
     referrers = {int(line): {tuple(pair) for pair in pairs} for line, pairs in json.loads((tmp_path / "said").read_text()).items()}
     for line in document["holders"]:
         if os.path.basename(line["file"]) != "oracle.py" or line["line"] not in referrers:
@@ -1048,12 +982,10 @@ FRAMEWORKS = {"torch_loss.py": "torch", "torch_chain.py": "torch", "torch_graphs
 def test_frameworks_keep_it_as_their_programs_say(program, tmp_path):
     source = FOLDER / "frameworks" / program
     kind, pattern = SAID.match(source.read_text()).groups()
-    with Waiting([harness.venv(FRAMEWORKS[program]), source], tmp_path / "out") as waiting:
-        document = holders(waiting.pid)
-        assert waiting.answers()
+    document = look([harness.venv(FRAMEWORKS[program]), source], tmp_path)
     line = document["holders"][0]
     assert os.path.basename(line["file"]) == program
     assert document["passes"] < 16 or program != "torch_graphs.py"  # not link by link
     right = sum(way["samples"] for way in line["ways"] if way["kind"] == kind and re.fullmatch(pattern, without_growth(way["text"])))
     # Of PyTorch's blocks some are led to by words that were there before: any word of C++ counts.
-    assert line["samples"] == 32 and right >= 24, [(way["samples"], way["text"]) for way in line["ways"]]
+    assert line["samples"] == 32 and right >= 22, [(way["samples"], way["text"]) for way in line["ways"]]

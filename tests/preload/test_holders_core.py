@@ -128,7 +128,7 @@ def test_a_core_in_which_code_is_not_even_named_tells_the_same(tmp_path):
 def test_keys_are_left_out_where_the_program_was_recorded_so(tmp_path):
     (tmp_path / "cache.py").write_text(PYTHON.replace("%d)\n", "3)\n").replace("60000", "600000"))
     document = document_of(*core_of(tmp_path, sys.executable, tmp_path / "cache.py", KMEMSHIM_PRIVATE="1"))
-    assert "dict [*] -> bytearray" in document["holders"][0]["ways"][0]["text"] and "page" not in json.dumps(document).replace(".pages", "")
+    assert "dict [*] -> bytearray" in document["holders"][0]["ways"][0]["text"] and "page" not in json.dumps(document).replace("pages", "")
 
 
 def test_it_must_be_the_capture_of_the_same_process(of_python, tmp_path):

@@ -1,5 +1,4 @@
-! Arrays that were allocated, in local variables of run(), below main() of other_language.c. arrays.s is made of it:
-! gfortran -g -O1 -S -fdebug-prefix-map=$PWD=. arrays.f90
+! Arrays that were allocated, in local variables of run(), below main() of other_language.c.
 integer(c_int) function run() bind(c)
   use iso_c_binding, only: c_int, c_ptr, c_loc
   interface

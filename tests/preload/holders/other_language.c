@@ -1,5 +1,5 @@
 /*
- * Runs what variants.s or arrays.s has, and waits while it does.
+ * Runs what variants.rs or arrays.f90 has, and waits while it does.
  */
 #include <stdio.h>
 #include <stdlib.h>

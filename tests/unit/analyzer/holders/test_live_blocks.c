@@ -3,12 +3,7 @@
  *
  * That the recorder's own tables are read rightly is tested by tests/preload/test_holders.py and test_lost.py.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -209,8 +204,7 @@ see(void *context, const struct live_block *block)
 	return visit->count != visit->most;
 }
 
-static void
-B1_a_block_is_found_by_each_address_in_it_and_by_none_outside(void **state)
+TEST(B1_a_block_is_found_by_each_address_in_it_and_by_none_outside)
 {
 	static const struct {
 		uint64_t addr;
@@ -228,7 +222,6 @@ B1_a_block_is_found_by_each_address_in_it_and_by_none_outside(void **state)
 	};
 	struct live_blocks *blocks;
 
-	(void)state;
 	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		put_block(cases[i].addr, cases[i].bytes, i + 1);
 	put_block(HEAP + 0x9000, 0, 99);
@@ -249,15 +242,13 @@ B1_a_block_is_found_by_each_address_in_it_and_by_none_outside(void **state)
 	live_blocks_free(blocks);
 }
 
-static void
-B2_a_block_that_its_word_has_no_room_for_is_found_once(void **state)
+TEST(B2_a_block_that_its_word_has_no_room_for_is_found_once)
 {
 	const uint64_t large = UINT64_C(1) << 30;
 	struct visit visit = { 0 };
 	struct live_blocks *blocks;
 	struct live_block block;
 
-	(void)state;
 	put_block(FAR + 0x1000, KMEM_WORD_BYTES_MASK, 1);
 	put_slot(FAR + 0x1000, large, 1);
 	put_block(FAR + 0x20, 24, 2);
@@ -284,8 +275,7 @@ B2_a_block_that_its_word_has_no_room_for_is_found_once(void **state)
 }
 
 /* Small blocks of a dense heap have leaves of their own, and any two may stand side by side. */
-static void
-B5_blocks_of_all_layers_are_told_apart(void **state)
+TEST(B5_blocks_of_all_layers_are_told_apart)
 {
 	static const struct {
 		uint64_t layer;
@@ -300,7 +290,6 @@ B5_blocks_of_all_layers_are_told_apart(void **state)
 	struct live_block block;
 	struct visit visit = { 0 };
 
-	(void)state;
 	put_top(KMEM_TOP_ENTRIES * KMEM_LAYERS, LEAVES);
 	for (uint32_t i = 0; i < count; i++)
 		put_in_layer(cases[i].layer, cases[i].addr, cases[i].bytes, i + 1);
@@ -326,12 +315,10 @@ B5_blocks_of_all_layers_are_told_apart(void **state)
 }
 
 /* Who looks counts by site: a damaged table must not ask for 16 GiB. */
-static void
-a_site_that_cannot_be_is_none(void **state)
+TEST(a_site_that_cannot_be_is_none)
 {
 	struct live_blocks *blocks;
 
-	(void)state;
 	put_slot(HEAP + 0x48, 16, KMEM_WORD_SITE_MASK);
 	put_slot(HEAP + 0x88, 16, KMEM_WORD_SITE_MASK + 1);
 	put_slot(HEAP + 0xc8, 16, UINT32_MAX);
@@ -342,14 +329,12 @@ a_site_that_cannot_be_is_none(void **state)
 	live_blocks_free(blocks);
 }
 
-static void
-B3_an_unlisted_block_is_not_found_and_those_before_it_do_not_grow(void **state)
+TEST(B3_an_unlisted_block_is_not_found_and_those_before_it_do_not_grow)
 {
 	struct live_blocks *blocks;
 	struct live_block block;
 	struct visit visit = { 0 };
 
-	(void)state;
 	put_block(HEAP + 0x1000, 32, 1);
 	put_block(HEAP + 0x1020, 32, 2);
 	put_slot(HEAP + 0x1028, 8, 3);
@@ -367,13 +352,11 @@ B3_an_unlisted_block_is_not_found_and_those_before_it_do_not_grow(void **state)
 	live_blocks_free(blocks);
 }
 
-static void
-a_block_is_marked_once(void **state)
+TEST(a_block_is_marked_once)
 {
 	static const uint64_t addresses[] = { HEAP + 0x1000, HEAP + 0x1020, HEAP + 0x1028 };
 	struct live_blocks *blocks;
 
-	(void)state;
 	put_block(addresses[0], 32, 1);
 	put_block(addresses[1], 8, 2);
 	put_slot(addresses[2], 8, 3);
@@ -397,8 +380,7 @@ a_block_is_marked_once(void **state)
 	live_blocks_free(blocks);
 }
 
-static void
-mappings_are_sorted_whatever_their_tree(void **state)
+TEST(mappings_are_sorted_whatever_their_tree)
 {
 	static const struct kmem_range_node nodes[] = {
 		[1] = { .start = 0x5000, .end = 0x6000, .left = 2, .right = 3 },
@@ -409,7 +391,6 @@ mappings_are_sorted_whatever_their_tree(void **state)
 	const struct address_range *ranges;
 	struct live_blocks *blocks;
 
-	(void)state;
 	put(NODES_AT, nodes, sizeof(nodes));
 	put_word(NODES_PLACE_AT, BASE + NODES_AT);
 	put_word(ROOT_AT, 1);
@@ -426,10 +407,8 @@ mappings_are_sorted_whatever_their_tree(void **state)
 	live_blocks_free(blocks);
 }
 
-static void
-B4_tables_of_another_version_or_none_are_refused(void **state)
+TEST(B4_tables_of_another_version_or_none_are_refused)
 {
-	(void)state;
 	put_signs(KMEM_TABLE_VERSION + 1);
 	assert_null(live_blocks_read("test", &memory, &fail));
 	assert_non_null(strstr(fail.text, "by another version of kmemshim"));
@@ -444,32 +423,12 @@ B4_tables_of_another_version_or_none_are_refused(void **state)
 	assert_non_null(strstr(fail.text, "try again"));
 }
 
-static void
-the_search_for_the_tables_ends_when_time_is_over(void **state)
+TEST(the_search_for_the_tables_ends_when_time_is_over)
 {
-	(void)state;
 	memory.deadline_ns = 1;
 	assert_null(live_blocks_read("test", &memory, &fail));
 	assert_non_null(strstr(fail.text, "allow more with --stop"));
 	assert_int_equal(memory.scanned_bytes, 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(B1_a_block_is_found_by_each_address_in_it_and_by_none_outside, set_up,
-		                                tear_down),
-		cmocka_unit_test_setup_teardown(B2_a_block_that_its_word_has_no_room_for_is_found_once, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(B3_an_unlisted_block_is_not_found_and_those_before_it_do_not_grow, set_up,
-		                                tear_down),
-		cmocka_unit_test_setup_teardown(B5_blocks_of_all_layers_are_told_apart, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_site_that_cannot_be_is_none, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_block_is_marked_once, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(mappings_are_sorted_whatever_their_tree, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_search_for_the_tables_ends_when_time_is_over, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(B4_tables_of_another_version_or_none_are_refused, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(set_up, tear_down)

@@ -1,12 +1,7 @@
 /*
  * test_process_memory.c - does a scan show each word that is wanted, and read pages of data once?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 
@@ -83,13 +78,11 @@ scan(uint64_t from, uint64_t to, struct word_range wanted)
 	return seen_count;
 }
 
-static void
-pages_without_a_pointer_are_read_once(void **state)
+TEST(pages_without_a_pointer_are_read_once)
 {
 	const struct word_range all = { START, START + 1000 };
 	const struct word_range one = { START + 150, START + 250 };
 
-	(void)state;
 	process_memory_stands_still(&memory);
 	assert_int_equal(scan(START, region.end, all), 3);
 	assert_int_equal(fetched, sizeof(image) - PROCESS_MEMORY_PAGE);
@@ -105,26 +98,22 @@ pages_without_a_pointer_are_read_once(void **state)
 }
 
 /* A part of a page says nothing of the page. */
-static void
-what_was_not_read_whole_is_read_again(void **state)
+TEST(what_was_not_read_whole_is_read_again)
 {
 	const struct word_range all = { START, START + 1000 };
 
-	(void)state;
 	process_memory_stands_still(&memory);
 	assert_int_equal(scan(START, START + 3 * PROCESS_MEMORY_PAGE + 16, all), 0);
 	assert_int_equal(scan(START + 5 * PROCESS_MEMORY_PAGE + 8, START + 150 * PROCESS_MEMORY_PAGE, all), 1);
 	assert_int_equal(scan(START, region.end, all), 3);
 }
 
-static void
-without_a_stop_or_where_no_addresses_are_wanted_all_is_read(void **state)
+TEST(without_a_stop_or_where_no_addresses_are_wanted_all_is_read)
 {
 	const struct word_range all = { START, START + 1000 };
 	const struct word_range high = { UINT64_MAX - 2, 0 }; // wraps
 	const struct word_range numbers = { UINT64_C(0x3ff0000000000000), UINT64_C(0x3ff0000000000000) + 7 };
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		fetched = 0;
 		assert_int_equal(scan(START, region.end, all), 3);
@@ -138,12 +127,10 @@ without_a_stop_or_where_no_addresses_are_wanted_all_is_read(void **state)
 	}
 }
 
-static void
-the_visitor_may_end_it(void **state)
+TEST(the_visitor_may_end_it)
 {
 	const struct word_range all = { START, START + 1000 };
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		seen_count = 0;
 		seen_most = 1;
@@ -153,28 +140,14 @@ the_visitor_may_end_it(void **state)
 	}
 }
 
-static void
-nothing_is_scanned_when_time_is_over(void **state)
+TEST(nothing_is_scanned_when_time_is_over)
 {
 	const struct word_range all = { START, START + 1000 };
 
-	(void)state;
 	memory.deadline_ns = 1;
 	seen_most = ARRAY_LEN(seen);
 	assert_false(process_memory_scan(&memory, START, region.end, all, see, NULL));
 	assert_int_equal(fetched, 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(pages_without_a_pointer_are_read_once, make, end),
-		cmocka_unit_test_setup_teardown(what_was_not_read_whole_is_read_again, make, end),
-		cmocka_unit_test_setup_teardown(without_a_stop_or_where_no_addresses_are_wanted_all_is_read, make, end),
-		cmocka_unit_test_setup_teardown(the_visitor_may_end_it, make, end),
-		cmocka_unit_test_setup_teardown(nothing_is_scanned_when_time_is_over, make, end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(make, end)

@@ -3,12 +3,7 @@
  *
  * That the layouts are the interpreters' own is tested by tests/preload/test_holders.py, on each of them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +126,7 @@ set_up(void **state)
 	memset(image, 0, sizeof(image));
 	used = PROCESS_MEMORY_PAGE;
 	memory = (struct process_memory){ .fetch = fetch };
-	python = (struct python_objects){ .memory = &memory, .shape = python_shape_find(0x030b0700), .why = "" };
+	python = (struct python_objects){ .memory = &memory, .shape = python_layout_find(0x030b0700, false), .why = "" };
 	type_type = 0;
 	type_type = make_type("type", 408, TYPE | COLLECTED, 0);
 	python.type_type = type_type;
@@ -162,12 +157,10 @@ kind_at(uint64_t type)
 	return found->kind;
 }
 
-static void
-a_type_is_believed_only_when_its_own_type_is_one(void **state)
+TEST_WITH(a_type_is_believed_only_when_its_own_type_is_one, set_up, tear_down)
 {
 	uint64_t other = room(1024);
 
-	(void)state;
 	assert_int_equal(kind_at(list_type), PYTHON_LIST);
 	memcpy(image + (other - BASE), image + (list_type - BASE), 408);
 	put(other + 8, list_type); // its type is no class
@@ -178,14 +171,12 @@ a_type_is_believed_only_when_its_own_type_is_one(void **state)
 	assert_null(python_objects_type(&python, 0));
 }
 
-static void
-a_class_has_the_kind_of_its_base_and_not_of_its_name(void **state)
+TEST_WITH(a_class_has_the_kind_of_its_base_and_not_of_its_name, set_up, tear_down)
 {
 	uint64_t mine = make_type("MyReference", 80, COLLECTED | HEAP, weak_type);
 	uint64_t frame = make_type("frame", 40, COLLECTED | HEAP, 0);
 	struct python_object object;
 
-	(void)state;
 	memory_moved(&memory);
 	assert_int_equal(kind_at(mine), PYTHON_WEAK);
 	assert_int_equal(kind_at(frame), PYTHON_OTHER);
@@ -197,13 +188,11 @@ a_class_has_the_kind_of_its_base_and_not_of_its_name(void **state)
 	assert_int_equal(python_objects_hold(&python, &object, object.addr + 80), PYTHON_HOLD_NOT);     // behind it
 }
 
-static void
-an_object_is_found_in_its_block(void **state)
+TEST_WITH(an_object_is_found_in_its_block, set_up, tear_down)
 {
 	struct python_object object = make_object(list_type, 40);
 	struct python_object found;
 
-	(void)state;
 	memory_moved(&memory);
 	assert_true(python_objects_in(&python, object.addr - 16, 56, &found));
 	assert_int_equal(found.addr, object.addr);
@@ -215,13 +204,11 @@ an_object_is_found_in_its_block(void **state)
 }
 
 /* Where addresses are low, that of an item looks like a count, and the type of what was there before may stand behind it. */
-static void
-items_of_a_list_are_no_object(void **state)
+TEST_WITH(items_of_a_list_are_no_object, set_up, tear_down)
 {
 	uint64_t items = room(32);
 	struct python_object found;
 
-	(void)state;
 	put(items, make_string("an item") - BASE + LOW);
 	put(items + 8, string_type);
 	memory_moved(&memory);
@@ -232,8 +219,7 @@ items_of_a_list_are_no_object(void **state)
 }
 
 /* 3.14: released objects are linked where references are counted; flags stand above them. */
-static void
-an_object_that_was_released_is_none(void **state)
+TEST_WITH(an_object_that_was_released_is_none, set_up, tear_down)
 {
 	const struct {
 		uint64_t word;
@@ -246,8 +232,7 @@ an_object_that_was_released_is_none(void **state)
 	};
 	struct python_object found;
 
-	(void)state;
-	python.shape = python_shape_find(0x030e0a00);
+	python.shape = python_layout_find(0x030e0a00, false);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct python_object list = make_object(list_type, 40);
 
@@ -258,8 +243,7 @@ an_object_that_was_released_is_none(void **state)
 }
 
 /* Without a global lock: two words more, two counts, and no head of the collector. */
-static void
-an_object_of_a_free_threaded_build_is_found(void **state)
+TEST_WITH(an_object_of_a_free_threaded_build_is_found, set_up, tear_down)
 {
 	const struct {
 		uint32_t own;
@@ -276,15 +260,16 @@ an_object_of_a_free_threaded_build_is_found(void **state)
 	struct python_object object = make_object(list_type, 40);
 	struct python_object found;
 
-	(void)state;
 	put(type_type + 8, type_type - 16);
 	put(list_type + 8, type_type - 16);
 	put(list_type + 32, 40 + 16); // its size
 	put(object.addr + 8, list_type - 16);
 	python_objects_detach(&python); // what was read of types before
-	python = (struct python_objects){
-		.memory = &memory, .shape = python_shape_find(0x030d0000), .why = "", .shift = 16, .type_type = type_type
-	};
+	python = (struct python_objects){ .memory = &memory,
+		                              .shape = python_layout_find(0x030d0000, false),
+		                              .why = "",
+		                              .shift = 16,
+		                              .type_type = type_type };
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		put(object.addr - 8, (uint64_t)rows[i].own << 32);
 		put(object.addr, rows[i].others);
@@ -298,13 +283,11 @@ an_object_of_a_free_threaded_build_is_found(void **state)
 	}
 }
 
-static void
-H3_places_behind_the_end_of_a_list_hold_nothing(void **state)
+TEST_WITH(H3_places_behind_the_end_of_a_list_hold_nothing, set_up, tear_down)
 {
 	struct python_object list = make_object(list_type, 40);
 	uint64_t items = room(80);
 
-	(void)state;
 	put(list.addr + 16, 3);
 	put(list.addr + 24, items);
 	memory_moved(&memory);
@@ -315,8 +298,7 @@ H3_places_behind_the_end_of_a_list_hold_nothing(void **state)
 	assert_int_equal(python_objects_items(&python, &list), 3);
 }
 
-static void
-H3_places_of_a_deque_that_were_left_hold_nothing(void **state)
+TEST_WITH(H3_places_of_a_deque_that_were_left_hold_nothing, set_up, tear_down)
 {
 	struct python_object deque = make_object(deque_type, 80);
 	uint64_t first = room(528);
@@ -324,7 +306,6 @@ H3_places_of_a_deque_that_were_left_hold_nothing(void **state)
 	uint64_t last = room(528);
 	uint64_t block = 0;
 
-	(void)state;
 	put(deque.addr + 24, first);
 	put(deque.addr + 32, last);
 	put(deque.addr + 40, 60);
@@ -350,15 +331,13 @@ H3_places_of_a_deque_that_were_left_hold_nothing(void **state)
 	assert_false(python_objects_next_block(&python, &deque, &block));
 }
 
-static void
-a_dictionary_names_what_it_holds(void **state)
+TEST_WITH(a_dictionary_names_what_it_holds, set_up, tear_down)
 {
 	static const char *const names[] = { "one", "two", "three" };
 	struct python_object dict = make_object(dict_type, 48);
 	uint64_t keys = make_keys(1, 3, names);
 	struct python_edge edge;
 
-	(void)state;
 	put(dict.addr + 16, 3);
 	put(dict.addr + 32, keys);
 	memory_moved(&memory);
@@ -374,13 +353,11 @@ a_dictionary_names_what_it_holds(void **state)
 }
 
 /* {id(object): ...}: the hash of a number is that number. */
-static void
-a_hash_is_no_pointer(void **state)
+TEST_WITH(a_hash_is_no_pointer, set_up, tear_down)
 {
 	struct python_object dict = make_object(dict_type, 48);
 	uint64_t keys = room(32 + 8 + 8 * 24);
 
-	(void)state;
 	put(keys + 8, 3 | 3 << 8);
 	put(keys + 24, 2);
 	put(dict.addr + 16, 2);
@@ -391,14 +368,12 @@ a_hash_is_no_pointer(void **state)
 		                 word % 3 != 0 && word < 6);
 }
 
-static void
-H3_values_of_shared_keys_are_as_many_as_those(void **state)
+TEST_WITH(H3_values_of_shared_keys_are_as_many_as_those, set_up, tear_down)
 {
 	static const char *const names[] = { "one", "two", "three" };
 	struct python_object dict = make_object(dict_type, 48);
 	uint64_t values = room(64);
 
-	(void)state;
 	put(dict.addr + 32, make_keys(2, 3, names));
 	put(dict.addr + 40, values);
 	memory_moved(&memory);
@@ -406,14 +381,12 @@ H3_values_of_shared_keys_are_as_many_as_those(void **state)
 		assert_int_equal(python_objects_buffer_holds(&python, &dict, dict.addr + 40, values, values + 8 * i), i < 3);
 }
 
-static void
-damaged_keys_are_refused(void **state)
+TEST_WITH(damaged_keys_are_refused, set_up, tear_down)
 {
 	static const char *const names[] = { "one" };
 	uint64_t addr = make_keys(1, 1, names);
 	struct python_keys keys;
 
-	(void)state;
 	memory_moved(&memory);
 	assert_true(python_objects_keys(&python, addr, &keys));
 	assert_int_equal(keys.count, 1);
@@ -428,13 +401,11 @@ damaged_keys_are_refused(void **state)
 	assert_false(python_objects_keys(&python, addr + 4, &keys));
 }
 
-static void
-a_text_is_cut_and_made_readable(void **state)
+TEST_WITH(a_text_is_cut_and_made_readable, set_up, tear_down)
 {
 	uint64_t text = make_string("ab\ncdefgh");
 	char found[8];
 
-	(void)state;
 	memory_moved(&memory);
 	assert_true(python_objects_string(&python, text, found, sizeof(found)));
 	assert_string_equal(found, "ab?c");
@@ -442,8 +413,7 @@ a_text_is_cut_and_made_readable(void **state)
 	assert_false(python_objects_string(&python, 0, found, sizeof(found)));
 }
 
-static void
-a_module_is_known_by_its_names(void **state)
+TEST_WITH(a_module_is_known_by_its_names, set_up, tear_down)
 {
 	static const char *const names[] = { "__name__", "__spec__", "rows" };
 	struct python_object dict = make_object(dict_type, 48);
@@ -451,7 +421,6 @@ a_module_is_known_by_its_names(void **state)
 	char name[PYTHON_NAME_BYTES];
 	bool is_library;
 
-	(void)state;
 	put(dict.addr + 32, keys);
 	put(keys + 40 + 8, make_string("shop"));
 	memory_moved(&memory);
@@ -462,8 +431,7 @@ a_module_is_known_by_its_names(void **state)
 	assert_false(python_objects_module(&python, &dict, name, &is_library));
 }
 
-static void
-members_have_the_names_of_their_version(void **state)
+TEST(members_have_the_names_of_their_version)
 {
 	static const struct {
 		uint32_t version;
@@ -485,9 +453,8 @@ members_have_the_names_of_their_version(void **state)
 		{ 0x030f0000, "_asyncio.Task", false, 128, "_coro" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *name = python_shape_member(python_shape_find(cases[i].version), cases[i].type,
+		const char *name = python_shape_member(python_layout_find(cases[i].version, false), cases[i].type,
 		                                       cases[i].is_exception, cases[i].offset);
 
 		if (cases[i].name == NULL)
@@ -495,31 +462,9 @@ members_have_the_names_of_their_version(void **state)
 		else
 			assert_string_equal(name, cases[i].name);
 	}
-	assert_null(python_shape_find(0x03070000));
-	assert_null(python_shape_find(0x03100000));
-	assert_null(python_shape_find(0));
+	assert_null(python_layout_find(0x03070000, false));
+	assert_null(python_layout_find(0x03100000, false));
+	assert_null(python_layout_find(0, false));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_type_is_believed_only_when_its_own_type_is_one, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_class_has_the_kind_of_its_base_and_not_of_its_name, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_object_is_found_in_its_block, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(items_of_a_list_are_no_object, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(H3_places_behind_the_end_of_a_list_hold_nothing, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(H3_places_of_a_deque_that_were_left_hold_nothing, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_dictionary_names_what_it_holds, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_hash_is_no_pointer, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_object_that_was_released_is_none, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_object_of_a_free_threaded_build_is_found, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(H3_values_of_shared_keys_are_as_many_as_those, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(damaged_keys_are_refused, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_text_is_cut_and_made_readable, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_module_is_known_by_its_names, set_up, tear_down),
-		cmocka_unit_test(members_have_the_names_of_their_version),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

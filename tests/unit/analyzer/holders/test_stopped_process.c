@@ -1,12 +1,7 @@
 /*
  * test_stopped_process.c - does a process go on when the one that stopped it does not?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <signal.h>
 #include <string.h>
@@ -65,35 +60,22 @@ status_of_look(bool is_ended)
 	return status;
 }
 
-static void
-who_is_held_up_is_ended(void **state)
+TEST(who_is_held_up_is_ended)
 {
 	int status = status_of_look(false);
 
-	(void)state;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
 		skip();
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
 }
 
-static void
-who_has_let_it_go_on_has_all_the_time(void **state)
+TEST(who_has_let_it_go_on_has_all_the_time)
 {
 	int status = status_of_look(true);
 
-	(void)state;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
 		skip();
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_is_held_up_is_ended),
-		cmocka_unit_test(who_has_let_it_go_on_has_all_the_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

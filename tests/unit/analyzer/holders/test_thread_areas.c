@@ -3,12 +3,7 @@
  *
  * The memory is this program's own; what is read of it may be changed on the way.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -141,10 +136,9 @@ need_own_memory(struct fixture *fixture)
 		skip();
 }
 
-static void
-variables_of_the_program_and_of_a_library_are_found_in_each_thread(void **state)
+TEST(variables_of_the_program_and_of_a_library_are_found_in_each_thread)
 {
-	struct fixture *fixture = *state;
+	struct fixture *fixture = *test_state;
 	struct thread_areas areas;
 
 	need_own_memory(fixture);
@@ -183,10 +177,9 @@ loaders_list(struct fixture *fixture)
 	return process_memory_word(&fixture->memory, global + process_memory_half(&fixture->memory, described + 8));
 }
 
-static void
-a_list_without_end_is_left(void **state)
+TEST(a_list_without_end_is_left)
 {
-	struct fixture *fixture = *state;
+	struct fixture *fixture = *test_state;
 	uint64_t list;
 	const struct {
 		uint64_t at;
@@ -207,10 +200,9 @@ a_list_without_end_is_left(void **state)
 	fixture->word_at = 0;
 }
 
-static void
-damage_ends_nothing(void **state)
+TEST(damage_ends_nothing)
 {
-	struct fixture *fixture = *state;
+	struct fixture *fixture = *test_state;
 	uint64_t seed = random_seed();
 
 	for (unsigned i = 0; i < RUNS; i++) {
@@ -228,11 +220,5 @@ damage_ends_nothing(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(variables_of_the_program_and_of_a_library_are_found_in_each_thread),
-		cmocka_unit_test(a_list_without_end_is_left),
-		cmocka_unit_test(damage_ends_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return test_run(set_up, tear_down, NULL, NULL);
 }

@@ -7,15 +7,17 @@
 #include <string.h>
 
 #include "load_built.h"
+#include "made_ways.h"
 #include "model/model.h"
 #include "model/model_holders.h"
 
-#define HEAD "{\"schema\": 1, \"pid\": 7, \"stopped_us\": 12, \"python\": \"\", \"why\": \"\", \"holders\": "
-#define LINE(line)                                                                                                 \
-	"{\"place\": \"a.py:3 f\", \"file\": \"/a.py\", \"line\": " line ", \"function\": \"f\", \"bytes\": 9000,"     \
-	" \"blocks\": 3, \"is_estimated\": true, \"samples\": 32, \"ways\": ["                                         \
-	"{\"kind\": \"held\", \"text\": \"global `x` of module m -> list of 30, grown at a.py:9 g, [*] -> tuple\","    \
-	" \"samples\": 30, \"container\": \"list\", \"items\": 30, \"grown_at\": \"a.py:9 g\", \"call\": \"python\"}," \
+#define HEAD_TEXT "{\"schema\": 1, \"pid\": 7, \"stopped_us\": 12, \"python\": \"\", \"why\": \"\", \"holders\": "
+#define LINE(line)                                                                                                                                                                                           \
+	"{\"place\": \"a.py:3 f\", \"file\": \"/a.py\", \"line\": " line ", \"function\": \"f\", \"bytes\": 9000,"                                                                                               \
+	" \"blocks\": 3, \"is_estimated\": true, \"samples\": 32, \"ways\": ["                                                                                                                                   \
+	"{\"kind\": \"held\", \"text\": \"global `x` of module m -> list of 30, grown at a.py:9 g, [*] -> tuple\","                                                                                              \
+	" \"steps\": [{\"kind\": \"global\", \"name\": \"x\", \"of\": \"m\"}, {\"kind\": \"object\", \"name\": \"list\", \"count\": 30, \"by\": \"item\","                                                       \
+	" \"member\": \"*\", \"is_container\": true}, {\"kind\": \"object\", \"name\": \"tuple\"}], \"samples\": 30, \"container\": \"list\", \"items\": 30, \"grown_at\": \"a.py:9 g\", \"call\": \"python\"}," \
 	"{\"kind\": \"stolen\", \"text\": \"\", \"samples\": 1}]}"
 
 static struct holders *
@@ -33,7 +35,7 @@ release(struct holders *holders)
 
 TEST(lines_and_ways_are_read)
 {
-	struct holders *holders = read_text(HEAD "[" LINE("3") "]}");
+	struct holders *holders = read_text(HEAD_TEXT "[" LINE("3") "]}");
 	const struct holders_line *line;
 
 	assert_non_null(holders);
@@ -45,54 +47,62 @@ TEST(lines_and_ways_are_read)
 	assert_true(line->is_estimated && line->bytes == 9000 && line->samples == 32);
 	assert_int_equal(line->way_count, 1); // a kind that is none of ours is left out
 	assert_ptr_equal(model_holders_way(line), &line->ways[0]);
-	assert_string_equal(line->ways[0].call, "python");
-	assert_int_equal(model_holders_container(&line->ways[0]), strlen("global `x` of module m"));
+	assert_int_equal(line->ways[0].call, WAY_CALL_PYTHON);
+	assert_int_equal(model_holders_container(&line->ways[0]), 1);
+
+	OWNED char *words = model_way_words(&line->ways[0], 0, 3, false);
+
+	assert_string_equal(words, line->ways[0].text);
 	release(holders);
 }
 
-/* Two of one type on the way: the one with as many items is named. */
-TEST(the_container_is_the_one_with_its_items)
+/* Of a look before there were steps, or of one with a step that is none of ours, the text is told. */
+TEST(a_way_without_steps_has_its_text)
 {
-	const struct holders_way way = {
-		.text = "local `a` -> dict of 10 [*] -> dict of 1,000 [*] -> dict of 1, [*] -> str",
-		.container = "dict",
-		.items = 1
-	};
-	struct holders_way other = way;
+	static const char *const steps[] = { "", "\"steps\": [{\"kind\": \"hearsay\"}], ",
+		                                 "\"steps\": [{\"kind\": \"stack\", \"by\": \"magic\"}], " };
 
-	assert_int_equal(model_holders_container(&way), strlen("local `a` -> dict of 10 [*] -> dict of 1,000 [*]"));
-	other.items = 1000;
-	assert_int_equal(model_holders_container(&other), strlen("local `a` -> dict of 10 [*]"));
-	other.items = 11;
-	assert_int_equal(model_holders_container(&other), 0);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		OWNED char *look = memory_printed(
+			HEAD_TEXT "[{\"ways\": [{\"kind\": \"held\", \"text\": \"local `a` of f()\", %s\"samples\": 3}]}]}",
+			steps[i]);
+		struct holders *holders = read_text(look);
+		OWNED char *told = model_way_sentence(&holders->lines[0].ways[0], 5);
+		OWNED char *words = model_way_words(&holders->lines[0].ways[0], 0, 1, false);
+
+		assert_string_equal(told, "by local `a` of f()  (3 of 5 samples)");
+		assert_string_equal(words, "local `a` of f()");
+		assert_false(model_holders_is_local_of(&holders->lines[0].ways[0], "f"));
+		release(holders);
+	}
 }
 
 /* A copy under way has most samples; who keeps the original is what a person looks for. */
 TEST(what_was_found_for_sure_comes_before_a_guess_that_ends_with_a_call)
 {
-	static const struct {
+	const struct {
 		struct holders_way ways[2];
 		const char *first;
 	} cases[] = {
-		{ { { "perhaps", "the stack of thread 7 -> ndarray", 2, "", 0, "", "", "", "" },
-		    { "held", "local `a` of f()", 1, "", 0, "", "", "", "" } },
+		{ { { HEAD(PERHAPS, 2, "", 0, ""), STEPS(STACK, OBJECT("ndarray")) },
+		    { HEAD(HELD, 1, "", 0, ""), STEPS(ROOT(LOCAL, "a", "f()")) } },
 		  "local `a` of f()" },
-		{ { { "perhaps", "the stack of thread 7", 25, "", 0, "", "", "", "" },
-		    { "held", "local `a` of f()", 7, "", 0, "", "", "", "" } },
+		{ { { HEAD(PERHAPS, 25, "", 0, ""), STEPS(STACK) },
+		    { HEAD(HELD, 7, "", 0, ""), STEPS(ROOT(LOCAL, "a", "f()")) } },
 		  "the stack of thread 7" }, // less than a quarter
-		{ { { "perhaps", "global `a`", 24, "", 0, "", "", "", "" },
-		    { "held", "local `b` of f()", 8, "", 0, "", "", "", "" } },
+		{ { { HEAD(PERHAPS, 24, "", 0, ""), STEPS(ROOT(REASON, "global `a`", "")) },
+		    { HEAD(HELD, 8, "", 0, ""), STEPS(ROOT(LOCAL, "b", "f()")) } },
 		  "global `a`" },
-		{ { { "unfinished", "no time", 20, "", 0, "", "", "", "" },
-		    { "perhaps", "the stack of thread 7", 12, "", 0, "", "", "", "" } },
+		{ { { HEAD(UNFINISHED, 20, "", 0, ""), STEPS(ROOT(REASON, "no time", "")) },
+		    { HEAD(PERHAPS, 12, "", 0, ""), STEPS(STACK) } },
 		  "the stack of thread 7" },
-		{ { { "unfinished", "no time", 30, "", 0, "", "", "", "" },
-		    { "held", "local `a` of f()", 2, "", 0, "", "", "", "" } },
+		{ { { HEAD(UNFINISHED, 30, "", 0, ""), STEPS(ROOT(REASON, "no time", "")) },
+		    { HEAD(HELD, 2, "", 0, ""), STEPS(ROOT(LOCAL, "a", "f()")) } },
 		  "no time" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct holders_way ways[] = { cases[i].ways[0], cases[i].ways[1] };
+		struct holders_way ways[] = { made_way(cases[i].ways[0]), made_way(cases[i].ways[1]) };
 		struct holders_line line = { .samples = ways[0].samples + ways[1].samples, .way_count = 2, .ways = ways };
 
 		model_holders_put_found_first(&line);
@@ -119,8 +129,8 @@ TEST(what_is_not_ours_is_none)
 TEST(strange_contents_do_no_harm)
 {
 	struct holders *holders = read_text(
-		HEAD "[7, {}, null, {\"ways\": 3}, {\"ways\": [4, {\"kind\": \"lost\", \"items\": -5}],"
-			 " \"place\": \"a\\u001b[31m\\nb\", \"line\": 1e99}]}");
+		HEAD_TEXT "[7, {}, null, {\"ways\": 3}, {\"ways\": [4, {\"kind\": \"lost\", \"items\": -5}],"
+				  " \"place\": \"a\\u001b[31m\\nb\", \"line\": 1e99}]}");
 
 	assert_non_null(holders);
 	assert_int_equal(holders->line_count, 5);
@@ -139,9 +149,9 @@ TEST(the_newest_look_at_a_line_counts)
 	struct model_frame frame = { .file = "/a.py", .function = "f", .line = 3 };
 
 	assert_null(model_holders_of(&model, &frame, DOMAIN_HEAP));
-	processes[0].holders = read_text(HEAD "[" LINE("3") "]}");
+	processes[0].holders = read_text(HEAD_TEXT "[" LINE("3") "]}");
 	processes[0].holders->monotonic_ns = 5;
-	processes[1].holders = read_text(HEAD "[" LINE("4") "," LINE("3") "]}");
+	processes[1].holders = read_text(HEAD_TEXT "[" LINE("4") "," LINE("3") "]}");
 	processes[1].holders->monotonic_ns = 4;
 	assert_ptr_equal(model_holders_of(&model, &frame, DOMAIN_HEAP), &processes[0].holders->lines[0]);
 	processes[1].holders->monotonic_ns = 6;
@@ -172,7 +182,7 @@ TEST(a_look_of_another_version_is_told)
 	model_free(model);
 
 	builder = capture_builder_new();
-	capture_builder_holders(builder, 0, 2, HEAD "[" LINE("3") "]}");
+	capture_builder_holders(builder, 0, 2, HEAD_TEXT "[" LINE("3") "]}");
 	model = load_built(builder, KMEM_STATE_CLEAN_EXIT);
 	assert_int_equal(model->processes[0].holders->line_count, 1);
 	assert_int_equal(model->processes[0].holders->sequence, 2);

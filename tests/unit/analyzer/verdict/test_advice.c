@@ -2,6 +2,7 @@
  * test_advice.c - can a person do what Next says, and is it about the memory that was the reason?
  */
 #include "verdict_case.h"
+#include "made_ways.h"
 #include "model/model_holders.h"
 
 #include <signal.h>
@@ -139,9 +140,8 @@ TEST(where_shared_memory_is_full_its_line_is_told)
 /* Blocks of the heap are looked at: what a library maps at the same line may be held by anything. */
 TEST(what_holds_a_line_is_said_of_memory_that_was_looked_at)
 {
-	struct holders_way way = {
-		"held", "global `hot` of module __main__ -> list of 30", 32, "list", 30, "", "", "", ""
-	};
+	struct holders_way way = made_way((struct holders_way){ HEAD(HELD, 32, "list", 30, ""),
+	                                                        STEPS(ROOT(GLOBAL, "hot", "__main__"), MANY("list", 30)) });
 	struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
 	struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
 

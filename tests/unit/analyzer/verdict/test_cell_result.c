@@ -1,12 +1,7 @@
 /*
  * test_cell_result.c - which cells end with a value that IPython keeps?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "verdict/cell_result.h"
 
@@ -48,10 +43,8 @@ static const struct {
 	{ "table()", 0, true }, // no such line: the first
 };
 
-static void
-the_last_expression_is_kept(void **state)
+TEST(the_last_expression_is_kept)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
 		if (cell_result_is_shown(cells[i].text, cells[i].line) != cells[i].is_shown)
 			fail_msg("case %zu: %s", i, cells[i].text);
@@ -59,8 +52,7 @@ the_last_expression_is_kept(void **state)
 }
 
 /* The outermost cell counts: what it calls may be another cell's. */
-static void
-the_outermost_cell_counts(void **state)
+TEST(the_outermost_cell_counts)
 {
 	static const struct model_frame inner = { .file = "cell In[1]", .line = 2, .function = "table" };
 	static const struct model_frame outer = { .file = "cell In[9]", .line = 1, .function = "<module>" };
@@ -70,7 +62,6 @@ the_outermost_cell_counts(void **state)
 	struct model model = { .cell_count = 2, .cells = texts };
 	struct model_site site = { .frame_count = 3, .frames = frames };
 
-	(void)state;
 	assert_ptr_equal(cell_result_of(&model, &site), &outer);
 	texts[1].text = "x = table()";
 	assert_null(cell_result_of(&model, &site));
@@ -82,13 +73,4 @@ the_outermost_cell_counts(void **state)
 	assert_null(cell_result_of(&model, &site));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_last_expression_is_kept),
-		cmocka_unit_test(the_outermost_cell_counts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

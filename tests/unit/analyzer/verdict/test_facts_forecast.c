@@ -3,12 +3,7 @@
  *
  * One process, 100 MiB at first, which grows by 1 MiB a second; each test changes one thing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 
@@ -117,10 +112,8 @@ foretold(void)
 	return facts.forecast.bytes_per_minute != 0 ? (int64_t)facts.forecast.minutes : -1;
 }
 
-static void
-from_steady_growth(void **state)
+TEST(from_steady_growth)
 {
-	(void)state;
 	assert_int_equal(foretold(), 13); // 200 MiB are in use, 800 are left, at 60 a minute
 	assert_int_equal(facts.forecast.bytes_per_minute >> 20, 60);
 	assert_int_equal(facts.forecast.used_bytes >> 20, 200);
@@ -131,18 +124,14 @@ from_steady_growth(void **state)
 	assert_int_equal(foretold(), 400 / 60 + 1);
 }
 
-static void
-only_of_who_may_go_on(void **state)
+TEST(only_of_who_may_go_on)
 {
-	(void)state;
 	run.end = VERDICT_END_SIGNAL;
 	assert_int_equal(foretold(), -1);
 }
 
-static void
-only_below_a_limit(void **state)
+TEST(only_below_a_limit)
 {
-	(void)state;
 	run.limit_mib = -1;
 	assert_int_equal(foretold(), -1);
 	run.limit_mib = 200;
@@ -151,20 +140,16 @@ only_below_a_limit(void **state)
 	assert_int_equal(foretold(), 0);
 }
 
-static void
-only_where_a_line_accumulates(void **state)
+TEST(only_where_a_line_accumulates)
 {
-	(void)state;
 	run.leaking_mib = 1;
 	assert_int_equal(foretold(), 13);
 	run.leaking_mib = 0.999;
 	assert_int_equal(foretold(), -1);
 }
 
-static void
-only_from_growth_that_is_worth_it(void **state)
+TEST(only_from_growth_that_is_worth_it)
 {
-	(void)state;
 	for (unsigned i = 0; i < QUARTERS; i++)
 		run.rate_mib[i] = 1.01 / 80; // in the 80 s that count
 	assert_int_not_equal(foretold(), -1);
@@ -173,30 +158,24 @@ only_from_growth_that_is_worth_it(void **state)
 	assert_int_equal(foretold(), -1);
 }
 
-static void
-only_from_thirty_seconds_after_the_first_fifth(void **state)
+TEST(only_from_thirty_seconds_after_the_first_fifth)
 {
-	(void)state;
 	run.end_s = run.start_s + 37.5;
 	assert_int_equal(foretold(), 14);
 	run.end_s = run.start_s + 37.4;
 	assert_int_equal(foretold(), -1);
 }
 
-static void
-only_from_eight_heartbeats(void **state)
+TEST(only_from_eight_heartbeats)
 {
-	(void)state;
 	run.beats = 8;
 	assert_int_equal(foretold(), 13);
 	run.beats = 7;
 	assert_int_equal(foretold(), -1);
 }
 
-static void
-what_comes_at_the_start_does_not_count(void **state)
+TEST(what_comes_at_the_start_does_not_count)
 {
-	(void)state;
 	run.first_mib = 500;
 	assert_int_equal(foretold(), 400 / 60 + 1);
 	run.rate_mib[0] = run.rate_mib[1] = run.rate_mib[2] = run.rate_mib[3] = 0;
@@ -204,15 +183,13 @@ what_comes_at_the_start_does_not_count(void **state)
 }
 
 /* Sum of the four: 4 times the mean. */
-static void
-only_from_even_growth(void **state)
+TEST(only_from_even_growth)
 {
 	static const struct {
 		double most; // in one quarter, of the mean; the others share the rest
 		bool is_even;
 	} cases[] = { { 2.9, true }, { 3.2, false }, { 3.9, false }, { 0.35, true }, { 0.3, false } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		for (unsigned quarter = 0; quarter < QUARTERS; quarter++) {
 			for (unsigned k = 0; k < QUARTERS; k++)
@@ -224,20 +201,16 @@ only_from_even_growth(void **state)
 	}
 }
 
-static void
-nobody_knows_what_is_in_a_week(void **state)
+TEST(nobody_knows_what_is_in_a_week)
 {
-	(void)state;
 	run.limit_mib = 200 + 60.0 * (7 * 24 * 60 - 1);
 	assert_int_equal(foretold(), 7 * 24 * 60 - 1);
 	run.limit_mib = 200 + 60.0 * (7 * 24 * 60 + 1);
 	assert_int_equal(foretold(), -1);
 }
 
-static void
-in_steps_that_the_program_counts(void **state)
+TEST(in_steps_that_the_program_counts)
 {
-	(void)state;
 	run.steps_from_s = 50;
 	run.steps = 6; // in 50 s; 800 s are left
 	run.steps_source = KMEM_STEPS_PROGRAM;
@@ -261,22 +234,4 @@ in_steps_that_the_program_counts(void **state)
 	assert_int_equal(facts.forecast.steps, 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(from_steady_growth, set_up),
-		cmocka_unit_test_setup(only_of_who_may_go_on, set_up),
-		cmocka_unit_test_setup(only_below_a_limit, set_up),
-		cmocka_unit_test_setup(only_where_a_line_accumulates, set_up),
-		cmocka_unit_test_setup(only_from_growth_that_is_worth_it, set_up),
-		cmocka_unit_test_setup(only_from_thirty_seconds_after_the_first_fifth, set_up),
-		cmocka_unit_test_setup(only_from_eight_heartbeats, set_up),
-		cmocka_unit_test_setup(what_comes_at_the_start_does_not_count, set_up),
-		cmocka_unit_test_setup(only_from_even_growth, set_up),
-		cmocka_unit_test_setup(nobody_knows_what_is_in_a_week, set_up),
-		cmocka_unit_test_setup(in_steps_that_the_program_counts, set_up),
-	};
-
-	return cmocka_run_group_tests_name("facts_forecast", tests, NULL, NULL);
-}
+RUN_TESTS(set_up, NULL)

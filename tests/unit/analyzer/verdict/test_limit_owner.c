@@ -1,12 +1,7 @@
 /*
  * test_limit_owner.c - whose limit is it, by the name of the cgroup?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 
@@ -38,10 +33,8 @@ static const struct {
 	{ "/sys/fs/cgroup/.service", NULL },
 };
 
-static void
-names_of_cgroups(void **state)
+TEST(names_of_cgroups)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		char text[LIMIT_OWNER_BYTES];
 		bool is_known = limit_owner_of(paths[i].path, text);
@@ -53,12 +46,4 @@ names_of_cgroups(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_of_cgroups),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

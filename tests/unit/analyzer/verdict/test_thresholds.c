@@ -663,8 +663,7 @@ was_time_up(uint64_t ns)
 	return verdict_was_time_up(&hand.process, 0);
 }
 
-static void
-conclusions_change_where_they_are_said_to(void **state)
+TEST(conclusions_change_where_they_are_said_to)
 {
 	static const struct threshold rows[] = {
 		{ "near the limit: 97 %", is_near, 970000, 969999 },
@@ -718,12 +717,4 @@ conclusions_change_where_they_are_said_to(void **state)
 	thresholds_check(rows, ARRAY_LEN(rows));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(conclusions_change_where_they_are_said_to),
-	};
-
-	return cmocka_run_group_tests_name("thresholds", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -2,6 +2,7 @@
  * test_verdict_next.c - is a person whose program died sent to the right thing first?
  */
 #include "verdict_case.h"
+#include "made_ways.h"
 #include "model/model_holders.h"
 
 #include <signal.h>
@@ -47,147 +48,181 @@ TEST(what_keeps_mappings_is_looked_for_by_the_user)
 					  "list or a cache"));
 }
 
+/* A model with one line of code, of which a look knows what holds it. */
+static struct model_site *
+make_held(struct holders_line *line, struct holders *holders, uint64_t bytes)
+{
+	struct model_site *site;
+
+	hand_model_make(&hand);
+	site = hand_model_site(&hand, HEAP, 41, bytes);
+	*holders = (struct holders){ .line_count = 1, .lines = line, .monotonic_ns = 1 };
+	line->file = site->where->file;
+	line->function = site->where->function;
+	hand.process.holders = holders;
+	return site;
+}
+
 /* What a look has found when the guard was passed is said, and what to do about it instead of what it often is. */
 TEST(what_held_the_line_is_said_and_becomes_the_advice)
 {
 #define TABLE "global `hot` of module __main__"
-	static const struct {
+	const struct {
 		struct holders_way way;
 		const char *text, *next;
 	} cases[] = {
-		{ { "held", TABLE " -> list of 30, grown at a.py:9 g, [*] -> tuple", 32, "list", 30, "a.py:9 g", "", "", "" },
+		{ { HEAD(HELD, 32, "list", 30, "a.py:9 g"),
+		    STEPS(ROOT(GLOBAL, "hot", "__main__"), MANY("list", 30), OBJECT("tuple")) },
 		  "When the guard was passed, they were held by " TABLE " -> list of 30, grown at a.py:9 g, [*] -> tuple.",
 		  "bound the list at " TABLE
 		  " (30 items at the look, grown at a.py:9 g), or drop what is not needed from it: it keeps the blocks of "
 		  "train.py:41 epoch alive" },
-		{ { "held", TABLE " -> list of 30, grown at train.py:41 epoch, [*]", 20, "list", 30, "train.py:41 epoch", "",
-		    "", "" },
+		{ { HEAD(HELD, 20, "list", 30, "train.py:41 epoch"), STEPS(ROOT(GLOBAL, "hot", "__main__"), MANY("list", 30)) },
 		  "When the guard was passed, 20 of 32 samples of them were held by " TABLE " -> list of 30",
 		  "bound the list at " TABLE " (30 items at the look), or drop" },
-		{ { "held", "attribute `stats` of class D -> functools._lru_cache_wrapper .cache -> dict of 9, a key -> D", 32,
-		    "dict", 9, "", "", "", "" },
+		{ { HEAD(HELD, 32, "dict", 9, ""),
+		    STEPS(ROOT(ATTRIBUTE, "stats", "D"),
+		          OBJECT("functools._lru_cache_wrapper", .by = WAY_BY_ATTRIBUTE, .member = "cache"),
+		          CONTAINER("dict", 9, .by = WAY_BY_ANY_KEY), OBJECT("D")) },
 		  "held by attribute `stats` of class D -> functools",
 		  "bound the cache that is attribute `stats` of class D (maxsize of lru_cache): it keeps the blocks of train.py:41 epoch "
 		  "alive" },
-		{ { "held", "local `loss` of main() (a.py:3) -> Node .next", 32, "", 0, "", "", "", "" },
+		{ { HEAD(HELD, 32, "", 0, ""),
+		    STEPS(ROOT(LOCAL, "loss", "main() (a.py:3)"), OBJECT("Node", .by = WAY_BY_ATTRIBUTE, .member = "next")) },
 		  "held by local `loss` of main() (a.py:3) -> Node .next.",
 		  "let go of the blocks of train.py:41 epoch: they are held by local `loss` of main() (a.py:3) -> Node .next" },
-		{ { "held",
-		    "local `running` of fit() (a.py:20) -> torch.Tensor +16? -> block (AddBackward0) of a.py:28 fit, one after another, "
-		    "grad_fn chain of at least 3,187 nodes -> block (TensorImpl) of a.py:11 f",
-		    32, "", 0, "", "", "", "" },
-		  "held by local `running` of fit() (a.py:20) -> torch.Tensor +16? -> block (AddBackward0) of a.py:28 fit",
+		{ { HEAD(HELD, 32, "", 0, ""),
+		    STEPS(ROOT(LOCAL, "running", "fit() (a.py:20)"), OBJECT("torch.Tensor", .by = WAY_BY_PLACE, .member = "16"),
+		          { .kind = WAY_BLOCK,
+		            .name = "AddBackward0",
+		            .of = "a.py:28 fit",
+		            .repeat = WAY_EACH,
+		            .nodes = 3187,
+		            .is_graph_cut = true },
+		          { .kind = WAY_BLOCK, .name = "TensorImpl", .of = "a.py:11 f" }) },
+		  "held by local `running` of fit() (a.py:20) through at least 3,187 linked graph nodes.",
 		  "take .item() or .detach() of what local `running` of fit() (a.py:20) gets at a.py:28 fit: it keeps the graph of "
 		  "PyTorch (grad_fn chain of at least 3,187 nodes when kmemshim looked), and so the blocks of train.py:41 epoch" },
-		{ { "held",
-		    "global `loss` of module __main__ -> torch.Tensor +16? -> block (MulBackward0) of 80 bytes?, grad_fn chain of 9 nodes",
-		    32, "", 0, "", "", "", "" },
-		  "held by global `loss` of module __main__",
+		{ { HEAD(HELD, 32, "", 0, ""),
+		    STEPS(ROOT(GLOBAL, "loss", "__main__"), OBJECT("torch.Tensor", .by = WAY_BY_PLACE, .member = "16"),
+		          { .kind = WAY_BLOCK, .name = "MulBackward0", .count = 80, .nodes = 9 }) },
+		  "held by global `loss` of module __main__ through 9 linked graph nodes.",
 		  "take .item() or .detach() of what global `loss` of module __main__ gets: it keeps the graph of PyTorch (grad_fn chain of 9 "
 		  "nodes when kmemshim looked), and so the blocks of train.py:41 epoch" },
-		{ { "lost", "", 32, "", 0, "", "", "", "" },
+		{ { HEAD(LOST, 32, "", 0, "") },
 		  "no pointer led to them any more.",
 		  "free the blocks of train.py:41 epoch: nothing leads to them any more" },
-		{ { "lost", "", 31, "", 0, "", "", "", "" },
-		  "no pointer led to 31 of 32 samples of them any more.",
-		  "free the blocks of" },
-		{ { "lost", "block of a.c:9 make", 32, "", 0, "", "", "", "" },
+		{ { HEAD(LOST, 31, "", 0, "") }, "no pointer led to 31 of 32 samples of them any more.", "free the blocks of" },
+		{ { HEAD(LOST, 32, "", 0, ""), STEPS({ .kind = WAY_BLOCK, .of = "a.c:9 make" }) },
 		  "only lost blocks led to them any more: block of a.c:9 make.",
 		  "free the blocks of train.py:41 epoch and what leads to them: it is lost too (block of a.c:9 make). If they count references "
 		  "to each other in a circle, make one of these weak" },
-		{ { "held", "global `_active` of module threading -> dict of 312, grown at a.py:9 g, [*] -> threading.Timer",
-		    32, "dict", 312, "a.py:9 g", "", "threading", "/w/a.py" },
+		{ { HEAD(HELD, 32, "dict", 312, "a.py:9 g"),
+		    STEPS(ROOT(GLOBAL, "_active", "threading"), MANY("dict", 312), OBJECT("threading.Timer")),
+		    .module = "threading", .grown_file = "/w/a.py" },
 		  "they were held by global `_active` of module threading",
 		  "let a.py:9 g add less to the dict at global `_active` of module threading (312 items at the look), give that a bound, or undo what it added (cancel, close, "
 		  "unregister): it keeps the blocks of train.py:41 epoch alive" },
-		{ { "held", "attribute `manager` of class logging.Logger -> Manager .all -> dict of 30, grown at a.py:9 g, [*]",
-		    32, "dict", 30, "a.py:9 g", "", "logging", "/w/a.py" },
+		{ { HEAD(HELD, 32, "dict", 30, "a.py:9 g"),
+		    STEPS(ROOT(ATTRIBUTE, "manager", "logging.Logger"),
+		          OBJECT("Manager", .by = WAY_BY_ATTRIBUTE, .member = "all"), MANY("dict", 30)),
+		    .module = "logging", .grown_file = "/w/a.py" },
 		  "they were held by attribute `manager` of class logging.Logger",
 		  "let a.py:9 g add less to the dict at attribute `manager` of class logging.Logger -> Manager .all (30 items at the look), give that a bound, or undo" },
-		{ { "held", "attribute `all` of class train.Store -> dict of 30, grown at train.py:9 g, [*]", 32, "dict", 30,
-		    "train.py:9 g", "", "train", "/w/train.py" },
+		{ { HEAD(HELD, 32, "dict", 30, "train.py:9 g"), STEPS(ROOT(ATTRIBUTE, "all", "train.Store"), MANY("dict", 30)),
+		    .module = "train", .grown_file = "/w/train.py" },
 		  "they were held by attribute `all` of class train.Store",
 		  "bound the dict at attribute `all` of class train.Store (30 items at the look, grown at train.py:9 g), or drop" },
-		{ { "held", "global `x` of module b.train -> dict of 30, grown at __init__.py:9 g, [*]", 32, "dict", 30,
-		    "__init__.py:9 g", "", "b.train", "/w/b/train/__init__.py" },
+		{ { HEAD(HELD, 32, "dict", 30, "__init__.py:9 g"), STEPS(ROOT(GLOBAL, "x", "b.train"), MANY("dict", 30)),
+		    .module = "b.train", .grown_file = "/w/b/train/__init__.py" },
 		  "they were held by global `x` of module b.train",
 		  "bound the dict at global `x` of module b.train (30 items at the look" },
-		{ { "held", "global `x` of module a -> dict of 30, grown at abc.py:9 g, [*]", 32, "dict", 30, "abc.py:9 g", "",
-		    "a", "/w/abc.py" },
+		{ { HEAD(HELD, 32, "dict", 30, "abc.py:9 g"), STEPS(ROOT(GLOBAL, "x", "a"), MANY("dict", 30)), .module = "a",
+		    .grown_file = "/w/abc.py" },
 		  "they were held by global `x` of module a",
 		  "let abc.py:9 g add less to the dict at global `x` of module a (30 items at the look)" },
-		{ { "held", "global `x` of module b.a -> dict of 30, grown at a.py:9 g, [*]", 32, "dict", 30, "a.py:9 g", "",
-		    "b.a", "/w/c/a.py" },
+		{ { HEAD(HELD, 32, "dict", 30, "a.py:9 g"), STEPS(ROOT(GLOBAL, "x", "b.a"), MANY("dict", 30)), .module = "b.a",
+		    .grown_file = "/w/c/a.py" },
 		  "they were held by global `x` of module b.a",
 		  "let a.py:9 g add less to the dict at global `x` of module b.a (30 items at the look)" },
-		{ { "held", "local `all` of f() -> dict of 30, grown at a.py:9 g, [\"` of module z\"]", 32, "dict", 30,
-		    "a.py:9 g", "", "", "/w/a.py" }, // a key of the program's
+		{ { HEAD(HELD, 32, "dict", 30, "a.py:9 g"),
+		    STEPS(ROOT(LOCAL, "all", "f()"), CONTAINER("dict", 30, .by = WAY_BY_ITEM, .member = "\"` of module z\"")),
+		    .grown_file = "/w/a.py" }, // a key of the program's
 		  "they were held by local `all` of f()",
 		  "bound the dict at local `all` of f() (30 items at the look, grown at a.py:9 g), or drop" },
-		{ { "lost", "Node .payload -> bytearray", 32, "", 0, "", "", "", "" },
+		{ { HEAD(LOST, 32, "", 0, ""),
+		    STEPS(OBJECT("Node", .by = WAY_BY_ATTRIBUTE, .member = "payload"), OBJECT("bytearray")) },
 		  "they were in circles of objects, which the garbage collector (gc) frees.",
 		  "nothing but themselves holds the objects of train.py:41 epoch: such circles wait for the garbage collector." },
-		{ { "perhaps", "the stack of thread 7", 32, "", 0, "", "", "", "" },
+		{ { HEAD(PERHAPS, 32, "", 0, ""), STEPS(STACK) },
 		  "they were held, perhaps, by the stack of thread 7.",
 		  "look for what keeps the blocks of train.py:41 epoch alive" },
-		{ { "perhaps", "the stack of thread 7 -> list of 285,600, [*] -> str", 32, "list", 285600, "", "", "", "" },
+		{ { HEAD(PERHAPS, 32, "list", 285600, ""), STEPS(STACK, MANY("list", 285600), OBJECT("str")) },
 		  "It grows in a call that has not returned, as a load does.",
 		  "load less of it at once at train.py:41 epoch, piece by piece: the call that makes them has not returned" },
-		{ { "held", "local `rows` of f_impl() (f.c:69) -> list of 285,600 [*] -> str", 32, "list", 285600, "", "native",
-		    "", "" },
+		{ { HEAD(HELD, 32, "list", 285600, ""),
+		    STEPS(ROOT(LOCAL, "rows", "f_impl() (f.c:69)"), MANY("list", 285600), OBJECT("str")),
+		    .call = WAY_CALL_NATIVE },
 		  "It grows in a call that has not returned, as a load does.",
 		  "load less of it at once at train.py:41 epoch, piece by piece: the call that makes them has not returned" },
-		{ { "held", "local `queue` of wait_impl() (f.c:69) -> list of 900 [*] -> str", 32, "list", 900, "", "native",
-		    "", "" },
+		{ { HEAD(HELD, 32, "list", 900, ""),
+		    STEPS(ROOT(LOCAL, "queue", "wait_impl() (f.c:69)"), MANY("list", 900), OBJECT("str")),
+		    .call = WAY_CALL_NATIVE },
 		  "they were held by local `queue` of wait_impl()",
 		  "look for what keeps the blocks of train.py:41 epoch alive: often a list" },
-		{ { "held", "local `queue` of _worker() (thread.py:69) -> Items .all -> list of 2,000 [*] -> str", 32, "list",
-		    2000, "a.py:9 g", "python", "", "" },
+		{ { HEAD(HELD, 32, "list", 2000, "a.py:9 g"),
+		    STEPS(ROOT(LOCAL, "queue", "_worker() (thread.py:69)"),
+		          OBJECT("Items", .by = WAY_BY_ATTRIBUTE, .member = "all"), MANY("list", 2000), OBJECT("str")),
+		    .call = WAY_CALL_PYTHON },
 		  "they were held by local `queue` of _worker()",
 		  "bound the list (2,000 items at the look, grown at a.py:9 g), or drop what is not needed from it: it keeps the blocks of train.py:41 "
 		  "epoch alive" },
-		{ { "held", "local `self` of _bootstrap() (threading.py:876) -> threading.Timer .args -> tuple [1] -> bytes",
-		    32, "", 0, "", "python", "", "" },
+		{ { HEAD(HELD, 32, "", 0, ""),
+		    STEPS(ROOT(LOCAL, "self", "_bootstrap() (threading.py:876)"),
+		          OBJECT("threading.Timer", .by = WAY_BY_ATTRIBUTE, .member = "args"),
+		          OBJECT("tuple", .by = WAY_BY_ITEM, .member = "1"), OBJECT("bytes")),
+		    .call = WAY_CALL_PYTHON },
 		  "they were held by local `self` of _bootstrap()",
 		  "let go of the blocks of train.py:41 epoch: they are held by threading.Timer .args -> tuple [1] -> bytes" },
-		{ { "held", TABLE " -> list of 30, [*] -> tuple", 5, "list", 30, "", "", "", "" },
+		{ { HEAD(HELD, 5, "list", 30, ""), STEPS(ROOT(GLOBAL, "hot", "__main__"), MANY("list", 30), OBJECT("tuple")) },
 		  "5 of 32 samples of them were held by " TABLE,
 		  "look for what keeps the blocks of train.py:41 epoch alive: often a list" },
-		{ { "perhaps", TABLE " -> list of 30, [*] -> x.View +16?", 31, "list", 30, "a.py:9 g", "", "", "" },
+		{ { HEAD(PERHAPS, 31, "list", 30, "a.py:9 g"), STEPS(ROOT(GLOBAL, "hot", "__main__"), MANY("list", 30),
+		                                                     OBJECT("x.View", .by = WAY_BY_PLACE, .member = "16")) },
 		  "31 of 32 samples of them were held, perhaps, by " TABLE,
 		  "look at the list at " TABLE
 		  " (30 items at the look, grown at a.py:9 g): perhaps it keeps the blocks of train.py:41 epoch alive" },
-		{ { "perhaps",
-		    "local `log` of main() (a.py:3) -> Log .to -> _pickle.Pickler +16? -> block of 32 bytes? -> list of 30 [*]",
-		    32, "list", 30, "", "", "", "" },
+		{ { HEAD(PERHAPS, 32, "list", 30, ""),
+		    STEPS(ROOT(LOCAL, "log", "main() (a.py:3)"), OBJECT("Log", .by = WAY_BY_ATTRIBUTE, .member = "to"),
+		          OBJECT("_pickle.Pickler", .by = WAY_BY_PLACE, .member = "16"), { .kind = WAY_BLOCK, .count = 32 },
+		          MANY("list", 30)) },
 		  "they were held, perhaps, by local `log` of main()",
 		  "look at local `log` of main() (a.py:3) -> Log .to -> _pickle.Pickler: perhaps it keeps the blocks of train.py:41 epoch "
 		  "alive" },
-		{ { "perhaps", "local `log` of main() (a.py:3) -> block of 32 bytes? -> bytes", 32, "", 0, "", "", "", "" },
+		{ { HEAD(PERHAPS, 32, "", 0, ""),
+		    STEPS(ROOT(LOCAL, "log", "main() (a.py:3)"), { .kind = WAY_BLOCK, .count = 32 }, OBJECT("bytes")) },
 		  "they were held, perhaps, by local `log` of main()",
 		  "look at local `log` of main() (a.py:3): perhaps it keeps the blocks of train.py:41 epoch alive" },
-		{ { "perhaps", "data of libm.so+0x30 -> bytes", 32, "", 0, "", "", "", "" },
+		{ { HEAD(PERHAPS, 32, "", 0, ""), STEPS(ROOT(DATA, "", "libm.so+0x30"), OBJECT("bytes")) },
 		  "they were held, perhaps, by data of libm.so+0x30",
 		  "look for what keeps the blocks of train.py:41 epoch alive: often a list" },
-		{ { "unseen", "tuple", 32, "", 0, "", "", "", "" },
+		{ { HEAD(UNSEEN, 32, "", 0, ""), STEPS(ROOT(REASON, "tuple", "")) },
 		  "they were held by something that was not found: tuple.",
 		  "look for what keeps the blocks" },
-		{ { "unfinished", "no time", 32, "", 0, "", "", "", "" },
+		{ { HEAD(UNFINISHED, 32, "", 0, ""), STEPS(ROOT(REASON, "no time", "")) },
 		  "When the guard was passed, there was no time to find what holds them.",
 		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, or a cache; "
 		  "`kmemshim run --holders-stop 5s` gives the search for what holds it more time" },
 	};
 
-	EACH_CASE(i, cases)
-	{
-		struct holders_way way = cases[i].way;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct holders_way way = made_way(cases[i].way);
 		struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
-		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
+		struct holders holders;
 		struct model_site *site;
-		site = leaking(HEAP, 41, 300 * MIB);
-		line.file = site->where->file;
-		line.function = site->where->function;
-		hand.process.holders = &holders;
+
+		site = make_held(&line, &holders, 300 * MIB);
+		hand_model_generations(site, 12, 12, 3, 3);
 		hand.heartbeat.available_bytes = 100 * MIB;
 		verdict_waited(SIGKILL);
 		assert_advised(&verdict, "release-blocks");
@@ -195,7 +230,7 @@ TEST(what_held_the_line_is_said_and_becomes_the_advice)
 		hand_model_decide(&hand, &verdict);
 		assert_int_equal(strstr(verdict.text, "one-time load") != NULL ||
 		                     strstr(verdict.text, "as a load does") != NULL,
-		                 strcmp(way.kind, "lost") != 0);
+		                 way.kind != HOLDERS_LOST);
 		site->volume_bytes = 0;
 		hand_model_decide(&hand, &verdict);
 		if (strstr(verdict.text, cases[i].text) == NULL || strstr(verdict.next, cases[i].next) == NULL)
@@ -210,48 +245,45 @@ TEST(what_held_the_line_is_said_and_becomes_the_advice)
 /* Whatever the line's class is: to act on what was found is more than to hold less. */
 TEST(what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too)
 {
-	static const struct {
+	const struct {
 		struct holders_way ways[2];
 		const char *advised, *next, *text;
 	} cases[] = {
-		{ { { "held", "global `seen` of module __main__ -> set of 30: its storage", 32, "set", 30, "", "", "", "" } },
+		{ { { HEAD(HELD, 32, "set", 30, ""),
+		      STEPS(ROOT(GLOBAL, "seen", "__main__"), CONTAINER("set", 30, .by = WAY_BY_STORAGE)) } },
 		  "release-blocks-or-hold-less",
 		  "bound the set at global `seen` of module __main__ (30 items at the look), or drop what is not needed from it: it keeps the "
 		  "blocks of train.py:41 epoch alive; if all of it is needed at once, hold less (smaller pieces, a smaller type)",
 		  "they were held by global `seen`" },
-		{ { { "held", "global `seen` of module __main__ -> set of 30", 10, "set", 30, "", "", "", "" },
-		    { "unfinished", "no time", 22, "", 0, "", "", "", "" } },
+		{ { { HEAD(HELD, 10, "set", 30, ""), STEPS(ROOT(GLOBAL, "seen", "__main__"), CONTAINER("set", 30)) },
+		    { HEAD(UNFINISHED, 22, "", 0, ""), STEPS(ROOT(REASON, "no time", "")) } },
 		  "release-blocks-or-hold-less",
 		  "bound the set at global `seen` of module __main__ (30 items at the look)",
 		  "all 10 samples (of 32) that could be followed in time were held by global `seen`" },
-		{ { { "held", "global `seen` of module __main__ -> set of 30", 10, "set", 30, "", "", "", "" },
-		    { "unfinished", "no time", 20, "", 0, "", "", "", "" } },
+		{ { { HEAD(HELD, 10, "set", 30, ""), STEPS(ROOT(GLOBAL, "seen", "__main__"), CONTAINER("set", 30)) },
+		    { HEAD(UNFINISHED, 20, "", 0, ""), STEPS(ROOT(REASON, "no time", "")) } },
 		  "release-blocks-or-hold-less",
 		  "bound the set at global `seen` of module __main__ (30 items at the look)",
 		  "10 of the 12 samples (of 32) that could be followed in time were held by global `seen`" },
-		{ { { "held", "the stack of thread 7", 32, "", 0, "", "", "", "" } },
+		{ { { HEAD(HELD, 32, "", 0, ""), STEPS(STACK) } },
 		  "hold-less",
 		  "hold less at once at train.py:41 epoch",
 		  "they were held by the stack of thread 7" },
-		{ { { "perhaps", "global `seen` of module __main__", 32, "", 0, "", "", "", "" } },
+		{ { { HEAD(PERHAPS, 32, "", 0, ""), STEPS(ROOT(GLOBAL, "seen", "__main__")) } },
 		  "release-blocks-or-hold-less",
 		  "look at global `seen` of module __main__: perhaps it keeps the blocks of train.py:41 epoch alive; if all of it is needed "
 		  "at once, hold less",
 		  "they were held, perhaps, by global `seen`" },
 	};
 
-	EACH_CASE(i, cases)
-	{
-		struct holders_way ways[] = { cases[i].ways[0], cases[i].ways[1] };
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct holders_way ways[] = { made_way(cases[i].ways[0]), made_way(cases[i].ways[1]) };
 		struct holders_line line = {
-			.samples = 32, .way_count = ways[1].kind != NULL ? 2 : 1, .ways = ways, .line = 41
+			.samples = 32, .way_count = ways[1].samples != 0 ? 2 : 1, .ways = ways, .line = 41
 		};
-		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
-		struct model_site *site;
-		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
-		line.file = site->where->file;
-		line.function = site->where->function;
-		hand.process.holders = &holders;
+		struct holders holders;
+
+		(void)make_held(&line, &holders, 300 * MIB);
 		hand.heartbeat.available_bytes = 100 * MIB;
 		verdict_waited(SIGKILL);
 		assert_advised(&verdict, cases[i].advised);
@@ -264,36 +296,32 @@ TEST(what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too)
 /* The verdict has just named the list: "hold less before that" is not what to do. */
 TEST(what_held_the_line_is_the_advice_where_a_request_was_refused_too)
 {
-	static const struct {
+	const struct {
 		struct holders_way way;
 		const char *advised, *next;
 	} cases[] = {
-		{ { "held", "local `rows` of main() (a.py:3) -> list of 30, [*]", 32, "list", 30, "", "", "", "" },
+		{ { HEAD(HELD, 32, "list", 30, ""), STEPS(ROOT(LOCAL, "rows", "main() (a.py:3)"), MANY("list", 30)) },
 		  "release-blocks",
 		  "bound the list at local `rows` of main() (a.py:3) (30 items at the look), or drop what is not needed from it: it keeps the "
 		  "blocks of train.py:41 epoch alive; or raise the limit (ulimit -v)" },
-		{ { "lost", "", 32, "", 0, "", "", "", "" },
+		{ { HEAD(LOST, 32, "", 0, "") },
 		  "release-blocks",
 		  "free the blocks of train.py:41 epoch: nothing leads to them any more; or raise the limit (ulimit -v)" },
-		{ { "perhaps", "the stack of thread 7", 32, "", 0, "", "", "", "" },
+		{ { HEAD(PERHAPS, 32, "", 0, ""), STEPS(STACK) },
 		  "hold-less-before",
 		  "hold less before that (most at train.py:41 epoch), or raise the limit (ulimit -v)" },
-		{ { "unfinished", "no time", 32, "", 0, "", "", "", "" },
+		{ { HEAD(UNFINISHED, 32, "", 0, ""), STEPS(ROOT(REASON, "no time", "")) },
 		  "hold-less-before",
 		  "hold less before that (most at train.py:41 epoch), or raise the limit (ulimit -v); `kmemshim run --holders-stop 5s` "
 		  "gives the search for what holds it more time" },
 	};
 
-	EACH_CASE(i, cases)
-	{
-		struct holders_way way = cases[i].way;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct holders_way way = made_way(cases[i].way);
 		struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
-		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
-		struct model_site *site;
-		site = hand_model_site(&hand, HEAP, 41, 400 * MIB);
-		line.file = site->where->file;
-		line.function = site->where->function;
-		hand.process.holders = &holders;
+		struct holders holders;
+
+		(void)make_held(&line, &holders, 400 * MIB);
 		hand_model_exited(&hand, 1);
 		hand_model_refuse(&hand, 10 * MIB);
 		hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = GIB };
@@ -758,30 +786,33 @@ TEST(a_line_that_grows_with_the_depth_of_a_recursion_is_told_so)
 {
 	static const struct {
 		unsigned depth;
-		const char *held_by; // NULL: nobody looked
+		bool was_looked_at;
+		struct way_step held_by;
 		bool is_told;
 	} cases[] = {
-		{ 63, NULL, false },
-		{ 64, NULL, true },
-		{ 64, "local `memo` of epoch() (train.py:40) -> list of 30 [*]", true },
-		{ 64, "the stack of thread 7", true },
-		{ 64, "local `memo` of main() (train.py:90) -> list of 30 [*]", false },
-		{ 64, "global `memo` of module train -> dict of 30 [*]", false }, // it remembers what it has worked out
+		{ 63, false, { .kind = WAY_MODULE }, false },
+		{ 64, false, { .kind = WAY_MODULE }, true },
+		{ 64, true, ROOT(LOCAL, "memo", "epoch() (train.py:40)"), true },
+		{ 64, true, STACK, true },
+		{ 64, true, ROOT(LOCAL, "memo", "main() (train.py:90)"), false },
+		{ 64, true, ROOT(GLOBAL, "memo", "train"), false }, // it remembers what it has worked out
 	};
 
 	EACH_CASE(c, cases)
 	{
 		const unsigned depth = cases[c].depth;
 		const struct model_frame *frames[64];
-		struct holders_way way = { "held", cases[c].held_by, 32, "", 0, "", "", "", "" };
+		struct way_step root = cases[c].held_by;
+		struct holders_way way = made_way(
+			(struct holders_way){ HEAD(HELD, 32, "", 0, ""), .steps = &root, .step_count = 1 });
 		struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
-		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
+		struct holders holders;
 		struct model_site *site;
 		bool is_deep = cases[c].is_told;
-		site = leaking(HEAP, 41, 300 * MIB);
-		line.file = site->where->file;
-		line.function = site->where->function;
-		hand.process.holders = cases[c].held_by != NULL ? &holders : NULL;
+
+		site = make_held(&line, &holders, 300 * MIB);
+		hand_model_generations(site, 12, 12, 3, 3);
+		hand.process.holders = cases[c].was_looked_at ? &holders : NULL;
 		for (unsigned i = 0; i < depth; i++)
 			frames[i] = site->where;
 		site->frames = frames;

@@ -1,14 +1,14 @@
 /*
- * holder_graph.c - counts the objects that can be reached from a block (see holder_graph.h).
+ * torch_graph.c - counts the objects that can be reached from a block (see torch_graph.h).
  */
-#include "holders/holder_graph.h"
+#include "holders/torch_graph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "holders/address_map.h"
 
-#define PLACES (HOLDER_GRAPH_BLOCKS * 2)
 #define OBJECT_BYTES 512u      // of an object that are looked at
 #define PLAIN_BYTES_MAX 16384u // of a block without a table, that has pointers perhaps
 #define HEAD_BYTES 32u         // of a block: a pointer may lead behind what a smart pointer keeps there
@@ -17,25 +17,14 @@
 struct walk {
 	struct process_look *look;
 	struct process_modules *modules;
-	struct holder_graph *graph;
+	struct torch_graph *graph;
 	size_t count;
 	struct live_block *blocks; // that are reached, in their order
-	uint64_t *places;          // hash of their addresses; 0 = free
+	struct address_map places;
 };
 
-/* Where it is, or would be. */
-static uint64_t *
-place_of(const struct walk *walk, uint64_t addr)
-{
-	uint32_t i = (uint32_t)(addr * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-
-	while (walk->places[i % PLACES] != 0 && walk->places[i % PLACES] != addr)
-		i++;
-	return &walk->places[i % PLACES];
-}
-
 bool
-holder_graph_is_table(struct process_modules *modules, uint64_t addr)
+torch_graph_is_table(struct process_modules *modules, uint64_t addr)
 {
 	const struct process_module *module = process_modules_at(modules, addr);
 
@@ -47,17 +36,17 @@ table_of(const struct walk *walk, const struct live_block *block)
 {
 	uint64_t word = process_memory_word(&walk->look->memory, block->addr);
 
-	return word != 0 && holder_graph_is_table(walk->modules, word) ? word : 0;
+	return word != 0 && torch_graph_is_table(walk->modules, word) ? word : 0;
 }
 
 static void
-count_table(struct holder_graph *graph, uint64_t table)
+count_table(struct torch_graph *graph, uint64_t table)
 {
 	size_t i = 0;
 
 	while (i < graph->table_count && graph->tables[i] != table)
 		i++;
-	if (i == HOLDER_GRAPH_TABLES) {
+	if (i == TORCH_GRAPH_TABLES) {
 		graph->is_cut = true;
 		return;
 	}
@@ -80,29 +69,27 @@ reach(struct walk *walk, uint64_t word, bool is_from_object)
 	if (table == 0 && (!is_from_object || block.bytes > PLAIN_BYTES_MAX))
 		return;
 
-	uint64_t *place = place_of(walk, block.addr);
-
-	if (*place == block.addr)
+	if (address_map_find(&walk->places, block.addr) != ADDRESS_NONE)
 		return;
-	if (walk->count == HOLDER_GRAPH_BLOCKS) {
+	if (walk->count == TORCH_GRAPH_BLOCKS) {
 		walk->graph->is_cut = true;
 		return;
 	}
-	*place = block.addr;
+	address_map_put(&walk->places, block.addr, (uint32_t)walk->count);
 	if (table != 0)
 		count_table(walk->graph, table);
 	walk->blocks[walk->count++] = block;
 }
 
 void
-holder_graph_count(struct process_look *look, struct process_modules *modules, uint64_t start, uint64_t deadline_ns,
-                   struct holder_graph *graph)
+torch_graph_count(struct process_look *look, struct process_modules *modules, uint64_t start, uint64_t deadline_ns,
+                  struct torch_graph *graph)
 {
 	struct walk walk = { .look = look, .modules = modules, .graph = graph };
 
-	*graph = (struct holder_graph){ .start = start };
-	walk.blocks = memory_zeroed(HOLDER_GRAPH_BLOCKS, sizeof(*walk.blocks));
-	walk.places = memory_zeroed(PLACES, sizeof(*walk.places));
+	*graph = (struct torch_graph){ .start = start };
+	walk.blocks = memory_zeroed(TORCH_GRAPH_BLOCKS, sizeof(*walk.blocks));
+	address_map_make(&walk.places, TORCH_GRAPH_BLOCKS);
 	reach(&walk, start, true);
 	for (size_t i = 0; i < walk.count && !graph->is_cut; i++) {
 		bool is_object = table_of(&walk, &walk.blocks[i]) != 0;
@@ -114,5 +101,5 @@ holder_graph_count(struct process_look *look, struct process_modules *modules, u
 			reach(&walk, process_memory_word(&look->memory, walk.blocks[i].addr + at), is_object);
 	}
 	free(walk.blocks);
-	free(walk.places);
+	address_map_free(&walk.places);
 }

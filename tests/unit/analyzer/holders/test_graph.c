@@ -1,0 +1,64 @@
+/*
+ * test_graph.c - are the ways between nodes the cheapest ones, along the edges and against them?
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "holders/graph.h"
+#include "../../../random.h"
+
+#define NODES 60u
+#define EDGES 150u
+
+/* Costs are what is left when nothing can become cheaper. */
+static void
+costs_are_those_of_sweeps_over_all_edges(void **state)
+{
+	uint64_t random = random_seed();
+
+	(void)state;
+	for (unsigned turn = 0; turn < 200; turn++) {
+		struct graph_edge edges[EDGES];
+		const struct graph graph = { NODES, EDGES, edges, turn % 2 != 0 };
+		uint64_t costs[NODES];
+		uint64_t wanted[NODES];
+		uint32_t best[NODES];
+		uint32_t order[NODES];
+
+		for (uint32_t i = 0; i < EDGES; i++)
+			edges[i] = (struct graph_edge){ (uint32_t)random_below(&random, NODES),
+				                            (uint32_t)random_below(&random, NODES),
+				                            random_below(&random, 9) != 0 ? random_below(&random, 5) : GRAPH_NO_WAY };
+		for (uint32_t i = 0; i < NODES; i++)
+			wanted[i] = costs[i] = i % 20 == 0 ? random_below(&random, 7) : GRAPH_NO_WAY;
+		for (unsigned sweep = 0; sweep < NODES; sweep++) {
+			for (uint32_t i = 0; i < EDGES; i++) {
+				const uint32_t from = graph.is_backwards ? edges[i].to : edges[i].from;
+				const uint32_t to = graph.is_backwards ? edges[i].from : edges[i].to;
+
+				if (edges[i].cost != GRAPH_NO_WAY && wanted[from] != GRAPH_NO_WAY &&
+				    wanted[from] + edges[i].cost < wanted[to])
+					wanted[to] = wanted[from] + edges[i].cost;
+			}
+		}
+
+		size_t count = graph_find_ways(&graph, costs, best, order, NODES);
+
+		assert_memory_equal(costs, wanted, sizeof(costs));
+		for (size_t i = 0; i < count; i++)
+			assert_true(costs[order[i]] != GRAPH_NO_WAY && (i == 0 || costs[order[i - 1]] <= costs[order[i]]));
+		assert_int_equal(graph_find_ways(&graph, wanted, best, order, 3), count < 3 ? count : 3);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(costs_are_those_of_sweeps_over_all_edges) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
