@@ -1,7 +1,7 @@
 /*
  * test_document.c - is a column as wide as its widest cell, and can a text from outside leave its cell?
  */
-#include "case.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ is_printed(void (*put)(struct document *, FILE *), const char *wanted)
 
 #define ZEROS "0000000000000000000000000000000000000000000000000000000000000000000000" // 70
 
-CASE(as_text)
+TEST(as_text)
 {
 	is_printed(document_put, "Held\n"
 	                         "all lines\n"
@@ -61,7 +61,7 @@ CASE(as_text)
 	                         "repeat: a; b\n");
 }
 
-CASE(as_markdown)
+TEST(as_markdown)
 {
 	is_printed(document_put_markdown,
 	           "### Held\n"
@@ -73,4 +73,4 @@ CASE(as_markdown)
 	           "\nrepeat:\n\n    a; b\n");
 }
 
-CASES(NULL, NULL)
+RUN_TESTS(NULL, NULL)

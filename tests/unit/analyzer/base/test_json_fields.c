@@ -1,7 +1,7 @@
 /*
  * test_json_fields.c - are documents and schema what the rows of a table say?
  */
-#include "case.h"
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +86,7 @@ document_of(const struct thing *thing)
 	return text;
 }
 
-CASE(every_kind_of_field_is_written)
+TEST(every_kind_of_field_is_written)
 {
 	static const struct part parts[] = { { "a", true }, { "b", true } };
 	static const char *const notes[] = { "one", "two" };
@@ -113,7 +113,7 @@ CASE(every_kind_of_field_is_written)
 	free(text);
 }
 
-CASE(a_field_without_a_value_is_null_or_left_out)
+TEST(a_field_without_a_value_is_null_or_left_out)
 {
 	const struct thing thing = { .status = -1, .state = "", .label = "" };
 	char *text = document_of(&thing);
@@ -124,7 +124,7 @@ CASE(a_field_without_a_value_is_null_or_left_out)
 	free(text);
 }
 
-CASE(the_schema_has_the_same_fields)
+TEST(the_schema_has_the_same_fields)
 {
 	static const char *const wanted[] = {
 		"\"required\": [\"schema\", \"key\", \"status\", \"state\", \"name\", \"part\", \"parts\", \"notes\", \"counters\"]",
@@ -154,4 +154,4 @@ CASE(the_schema_has_the_same_fields)
 	free(text);
 }
 
-CASES(NULL, NULL)
+RUN_TESTS(NULL, NULL)

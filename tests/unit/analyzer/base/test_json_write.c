@@ -1,7 +1,7 @@
 /*
  * test_json_write.c - can every reader of JSON take what we write?
  */
-#include "case.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static const struct {
 	{ UINT64_MAX, "[9223372036854775807]\n" },
 };
 
-CASE(no_number_is_larger_than_readers_take)
+TEST(no_number_is_larger_than_readers_take)
 {
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		char *text = NULL;
@@ -34,4 +34,4 @@ CASE(no_number_is_larger_than_readers_take)
 	}
 }
 
-CASES(NULL, NULL)
+RUN_TESTS(NULL, NULL)

@@ -1,7 +1,7 @@
 /*
  * test_make_folders.c - does errno say what is wrong, and not only that the last folder has no parent?
  */
-#include "case.h"
+#include "test.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include "base/make_folders.h"
 
 /* Nobody can make a folder in sysfs. */
-CASE(the_first_failure_is_told)
+TEST(the_first_failure_is_told)
 {
 	int first;
 
@@ -20,7 +20,7 @@ CASE(the_first_failure_is_told)
 	assert_int_equal(errno, first);
 }
 
-CASE(a_file_in_the_way_is_told)
+TEST(a_file_in_the_way_is_told)
 {
 	assert_false(make_folders("/proc/self/status", 0700));
 	assert_int_equal(errno, ENOTDIR);
@@ -28,4 +28,4 @@ CASE(a_file_in_the_way_is_told)
 	assert_int_equal(errno, ENOTDIR);
 }
 
-CASES(NULL, NULL)
+RUN_TESTS(NULL, NULL)

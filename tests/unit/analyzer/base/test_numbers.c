@@ -1,13 +1,13 @@
 /*
  * test_numbers.c - has each key one number, from 0 on, in the order in which it was met?
  */
-#include "case.h"
+#include "test.h"
 
 #include "base/numbers.h"
 
 #define KEYS 1000
 
-CASE(a_key_keeps_the_number_that_it_was_given_first)
+TEST(a_key_keeps_the_number_that_it_was_given_first)
 {
 	struct number *numbers = NULL;
 	uint32_t next = 0;
@@ -32,4 +32,4 @@ CASE(a_key_keeps_the_number_that_it_was_given_first)
 	numbers_free(&numbers); // an empty one
 }
 
-CASES(NULL, NULL)
+RUN_TESTS(NULL, NULL)

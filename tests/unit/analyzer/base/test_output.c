@@ -1,7 +1,7 @@
 /*
  * test_output.c - does a file appear whole or not at all, also when the command is ended while it writes?
  */
-#include "case.h"
+#include "test.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -78,7 +78,7 @@ begin(const char *text)
 /* These come first: signals are watched once in a process, and their children have to begin. */
 
 /* Whatever ends the command, nothing half-written is left, and it ends as without us. */
-CASE(a_signal_takes_away_what_is_not_whole)
+TEST(a_signal_takes_away_what_is_not_whole)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
@@ -103,7 +103,7 @@ CASE(a_signal_takes_away_what_is_not_whole)
 }
 
 /* Under nohup SIGHUP is ignored: it stays so. */
-CASE(an_ignored_signal_stays_ignored)
+TEST(an_ignored_signal_stays_ignored)
 {
 	pid_t child = fork();
 	int status;
@@ -124,7 +124,7 @@ CASE(an_ignored_signal_stays_ignored)
 	assert_int_equal(unlink(out_path()), 0);
 }
 
-CASE(a_file_appears_whole_or_not_at_all)
+TEST(a_file_appears_whole_or_not_at_all)
 {
 	struct fail fail;
 	struct output_file *file = begin("first");
@@ -139,7 +139,7 @@ CASE(a_file_appears_whole_or_not_at_all)
 }
 
 /* What others may not read they may not read afterwards. */
-CASE(a_file_that_is_replaced_keeps_its_mode)
+TEST(a_file_that_is_replaced_keeps_its_mode)
 {
 	static const mode_t modes[] = { 0600, 0640, 0666, 0755 };
 	const mode_t mask = umask(022);
@@ -164,4 +164,8 @@ CASE(a_file_that_is_replaced_keeps_its_mode)
 	(void)umask(mask);
 }
 
-CASES(scratch_make, scratch_remove)
+int
+main(void)
+{
+	return test_run(scratch_make, scratch_remove, NULL, NULL);
+}

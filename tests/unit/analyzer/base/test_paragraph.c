@@ -1,7 +1,7 @@
 /*
  * test_paragraph.c - does a text fit into the columns that there are, and is every character of it whole?
  */
-#include "case.h"
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/text_clean.h"
 #include "base/paragraph.h"
 
-CASE(a_text_that_is_too_wide_leaves_its_middle)
+TEST(a_text_that_is_too_wide_leaves_its_middle)
 {
 	static const struct {
 		const char *text;
@@ -33,7 +33,7 @@ CASE(a_text_that_is_too_wide_leaves_its_middle)
 }
 
 /* One, two, three and four bytes; each cut lies between two of them. */
-CASE(no_character_is_cut)
+TEST(no_character_is_cut)
 {
 	static const char
 		text[] = "a\303\266\342\202\254\360\237\220\215b\303\266\342\202\254\360\237\220\215c\303\266\342\202\254";
@@ -48,4 +48,4 @@ CASE(no_character_is_cut)
 	}
 }
 
-CASES(NULL, NULL)
+RUN_TESTS(NULL, NULL)

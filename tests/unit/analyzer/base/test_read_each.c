@@ -1,7 +1,7 @@
 /*
  * test_read_each.c - can a name that somebody else has chosen make the reader wait?
  */
-#include "case.h"
+#include "test.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "scratch.h"
 
 /* A capture says in which folder the counters of its cgroup are. */
-CASE_WITH(a_pipe_has_no_lines, scratch_make, scratch_remove)
+TEST_WITH(a_pipe_has_no_lines, scratch_make, scratch_remove)
 {
 	assert_int_equal(mkfifo(scratch_file, 0600), 0);
 	(void)alarm(60);
@@ -19,4 +19,4 @@ CASE_WITH(a_pipe_has_no_lines, scratch_make, scratch_remove)
 	assert_int_equal(read_number("/proc/self/status", "Threads:"), 1);
 }
 
-CASES(NULL, NULL)
+RUN_TESTS(NULL, NULL)

@@ -1,7 +1,7 @@
 /*
  * test_text_clean.c - can any text end a line, steer a terminal or break JSON?
  */
-#include "case.h"
+#include "test.h"
 
 #include <string.h>
 
@@ -42,7 +42,7 @@ static const struct {
 	{ TEXT("\xe2\x80\x8d"), "\xe2\x80\x8d", "\xe2\x80\x8d" }, // of scripts that join letters
 };
 
-CASE(what_cannot_be_shown_is_replaced_or_escaped)
+TEST(what_cannot_be_shown_is_replaced_or_escaped)
 {
 	struct text_pool *pool = text_pool_new();
 
@@ -62,4 +62,4 @@ CASE(what_cannot_be_shown_is_replaced_or_escaped)
 	text_pool_free(pool);
 }
 
-CASES(NULL, NULL)
+RUN_TESTS(NULL, NULL)

@@ -1,7 +1,7 @@
 /*
  * test_units.c - do the figures of a column have one unit, and say as much of the small ones as can be?
  */
-#include "case.h"
+#include "test.h"
 
 #include "base/units.h"
 
@@ -9,7 +9,7 @@
 #define MIB (KIB * 1024)
 #define GIB (MIB * 1024)
 
-CASE(a_column_has_the_unit_of_its_largest)
+TEST(a_column_has_the_unit_of_its_largest)
 {
 	static const struct {
 		uint64_t most, bytes;
@@ -34,4 +34,4 @@ CASE(a_column_has_the_unit_of_its_largest)
 		assert_string_equal(units_bytes_in(units_column_of(cases[i].most), cases[i].bytes, text), cases[i].text);
 }
 
-CASES(NULL, NULL)
+RUN_TESTS(NULL, NULL)

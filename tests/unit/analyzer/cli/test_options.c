@@ -1,7 +1,7 @@
 /*
  * test_options.c - is what a person types understood, or refused in one line that helps?
  */
-#include "case.h"
+#include "test.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ static const struct {
 	{ "1.2.3", false, 0 },
 };
 
-CASE(percentages_have_no_sign_and_no_exponent)
+TEST(percentages_have_no_sign_and_no_exponent)
 {
 	for (size_t i = 0; i < ARRAY_LEN(percents); i++) {
 		uint32_t ppm = 12345;
@@ -50,7 +50,7 @@ parse(const struct command *command, const char *const *words, struct options *o
 	return options_parse(command, count, arguments, options, fail);
 }
 
-CASE(options_may_stand_anywhere_but_behind_a_program)
+TEST(options_may_stand_anywhere_but_behind_a_program)
 {
 	static const char *const leaks[] = { "leaks", "x.kmem", "--top", "3", "--json", "--domain=cuda:0", NULL };
 	static const char *const run[] = { "run", "-o", "out", "python", "-o", "own", "--top", NULL };
@@ -104,7 +104,7 @@ static const struct {
 	{ { "run", "--" }, "an argument is missing" },
 };
 
-CASE(what_is_not_understood_is_one_line_that_names_it)
+TEST(what_is_not_understood_is_one_line_that_names_it)
 {
 	for (size_t i = 0; i < ARRAY_LEN(refused_words); i++) {
 		struct options options;
@@ -120,7 +120,7 @@ CASE(what_is_not_understood_is_one_line_that_names_it)
 	}
 }
 
-CASE(help_is_taken_even_where_arguments_are_missing)
+TEST(help_is_taken_even_where_arguments_are_missing)
 {
 	static const char *const words[] = { "check", "--help", NULL };
 	struct options options;
@@ -144,7 +144,7 @@ static const struct {
 	{ "", 0, "" },
 };
 
-CASE(commands_are_written_as_a_shell_takes_them)
+TEST(commands_are_written_as_a_shell_takes_them)
 {
 	for (size_t i = 0; i < ARRAY_LEN(command_lines); i++) {
 		char *typed = shell_words_join(command_lines[i].words, command_lines[i].bytes);
@@ -171,7 +171,7 @@ static const struct {
 	{ "a.py", "f\033[31m\n", "", 1, "a.py:1 f?[31m?", 0 },
 };
 
-CASE(places_are_short_and_harmless)
+TEST(places_are_short_and_harmless)
 {
 	char text[PLACE_TEXT_BYTES];
 	char name[2000];
@@ -186,7 +186,7 @@ CASE(places_are_short_and_harmless)
 	assert_non_null(strstr(text, "..."));
 }
 
-CASE(files_of_one_name_are_told_apart)
+TEST(files_of_one_name_are_told_apart)
 {
 	static const struct {
 		const char *path;
@@ -218,7 +218,7 @@ CASE(files_of_one_name_are_told_apart)
 	assert_string_equal(place_short("/srv/b/a/__main__.py"), "a/__main__.py");
 }
 
-CASE(a_misspelt_command_is_known)
+TEST(a_misspelt_command_is_known)
 {
 	static const struct {
 		const char *text;
@@ -239,4 +239,4 @@ CASE(a_misspelt_command_is_known)
 	}
 }
 
-CASES(NULL, NULL)
+RUN_TESTS(NULL, NULL)

@@ -3,7 +3,7 @@
  *
  * Golden texts: tests/golden/diff. `make golden` writes them anew, and the difference is for review.
  */
-#include "case.h"
+#include "test.h"
 
 #include "hand_model.h"
 
@@ -163,7 +163,7 @@ paired_with(const struct diff_pair *pairs, size_t count, uint32_t line)
 	return 0;
 }
 
-CASE(lines_are_known_again)
+TEST(lines_are_known_again)
 {
 	for (size_t i = 0; i < ARRAY_LEN(alignments); i++) {
 		struct diff_side *before = side_of("old", alignments[i].before, false, NULL);
@@ -248,7 +248,7 @@ check_sums(const struct diff_side *before, const struct diff_side *after, enum d
 	diff_free(diff);
 }
 
-CASE(each_line_is_in_one_row)
+TEST(each_line_is_in_one_row)
 {
 	uint64_t random = random_seed();
 	struct held held[2][13];
@@ -271,7 +271,7 @@ CASE(each_line_is_in_one_row)
 }
 
 /* More lines than can be aligned: by their numbers. */
-CASE(a_function_of_very_many_lines)
+TEST(a_function_of_very_many_lines)
 {
 	enum { MANY = 3000 };
 	struct diff_line *lines[2];
@@ -303,7 +303,7 @@ CASE(a_function_of_very_many_lines)
 
 /* ---- estimates ---- */
 
-CASE(a_change_within_the_error_is_no_change)
+TEST(a_change_within_the_error_is_no_change)
 {
 	static const struct held before[] = { { "f", 10, 5, 20 * MIB, 20 * MIB, 1, OBJECTS, 0 }, { .function = NULL } };
 	static const struct held after[] = { { "f", 10, 5, 22 * MIB, 22 * MIB, 1, OBJECTS, 0 }, { .function = NULL } };
@@ -420,8 +420,7 @@ int
 main(void)
 {
 	EACH (situation, situations, ARRAY_LEN(situations))
-		file_cases[file_case_count++] = (struct CMUnitTest){ .name = situation->name,
-			                                                 .test_func = is_told_as_agreed,
-			                                                 .initial_state = (void *)(uintptr_t)situation };
-	return RUN_CASES(NULL, NULL);
+		test_add((struct CMUnitTest){
+			.name = situation->name, .test_func = is_told_as_agreed, .initial_state = (void *)(uintptr_t)situation });
+	return test_run(NULL, NULL, NULL, NULL);
 }

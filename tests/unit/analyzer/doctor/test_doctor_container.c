@@ -1,7 +1,7 @@
 /*
  * test_doctor_container.c - which limits of swap are told? Played in folders: the machine of a test may have none.
  */
-#include "case.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static const struct {
 	{ "version 1, no limit", 1, 4 * GIB, "memory.memsw.limit_in_bytes", "9223372036854771712\n", NULL },
 };
 
-CASE(swap_that_a_container_may_not_use_is_told)
+TEST(swap_that_a_container_may_not_use_is_told)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct kmem_identity identity = { .machine_bytes = 16 * GIB, .shm_bytes = 8 * GIB };
@@ -63,4 +63,8 @@ CASE(swap_that_a_container_may_not_use_is_told)
 	}
 }
 
-CASES(scratch_make, scratch_remove)
+int
+main(void)
+{
+	return test_run(scratch_make, scratch_remove, NULL, NULL);
+}

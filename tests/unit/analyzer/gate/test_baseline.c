@@ -1,7 +1,7 @@
 /*
  * test_baseline.c - are runs reduced, kept and compared as check.h says?
  */
-#include "case.h"
+#include "test.h"
 
 #include "base/machine.h"
 #include "hand_model.h"
@@ -87,7 +87,7 @@ one_run(const struct held *held, size_t count)
 
 /* --- reducing -------------------------------------------------------------------------------------------------- */
 
-CASE(figures_are_over_the_runs_and_zero_where_a_run_has_nothing)
+TEST(figures_are_over_the_runs_and_zero_where_a_run_has_nothing)
 {
 	const struct held first[] = { { 41, 10 * MIB, 12, false, HEAP }, { 52, 4 * MIB, 1, false, HEAP } };
 	const struct held second[] = { { 41, 30 * MIB, 12, false, HEAP } };
@@ -123,7 +123,7 @@ CASE(figures_are_over_the_runs_and_zero_where_a_run_has_nothing)
 	baseline_free(baseline);
 }
 
-CASE(siblings_are_one_row)
+TEST(siblings_are_one_row)
 {
 	const struct held held[] = { { 41, 3 * MIB, 1, false, HEAP }, { 41, 5 * MIB, 12, false, HEAP } };
 	struct baseline *baseline = one_run(held, 2);
@@ -135,7 +135,7 @@ CASE(siblings_are_one_row)
 	baseline_free(baseline);
 }
 
-CASE(a_run_without_anything_is_a_run)
+TEST(a_run_without_anything_is_a_run)
 {
 	struct baseline *baseline = one_run(NULL, 0);
 
@@ -145,7 +145,7 @@ CASE(a_run_without_anything_is_a_run)
 	baseline_free(baseline);
 }
 
-CASE(a_program_is_a_name_without_the_interpreters_version)
+TEST(a_program_is_a_name_without_the_interpreters_version)
 {
 	static const char *const cases[][2] = { { "train.py", "train.py" },       { "python3.11", "python" },
 		                                    { "python3", "python" },          { "python3.13t", "python" },
@@ -171,7 +171,7 @@ write_text(const char *text)
 	assert_int_equal(fclose(stream), 0);
 }
 
-CASE(a_baseline_survives_its_file)
+TEST(a_baseline_survives_its_file)
 {
 	const struct held held[] = { { 41, 10 * MIB, 12, false, HEAP }, { 52, 4 * MIB, 1, false, CUDA0 } };
 	struct baseline *written = one_run(held, 2);
@@ -233,7 +233,7 @@ static const struct {
 	{ "{\"schema\": 1, \"schema\": 1}", "not JSON" },
 };
 
-CASE(bad_files_are_refused_with_their_place)
+TEST(bad_files_are_refused_with_their_place)
 {
 	struct fail fail;
 
@@ -315,7 +315,7 @@ rows_of(const struct held *held)
 	return count;
 }
 
-CASE(worse_is_above_the_tolerance)
+TEST(worse_is_above_the_tolerance)
 {
 	for (size_t i = 0; i < ARRAY_LEN(comparisons); i++) {
 		struct baseline *good = one_run(comparisons[i].before, rows_of(comparisons[i].before));
@@ -353,14 +353,14 @@ static const struct {
 	{ { 0, 0, UINT64_MAX / 2 }, { 5, 10000, true }, UINT64_MAX },
 };
 
-CASE(what_is_allowed_is_the_larger_of_noise_and_floor)
+TEST(what_is_allowed_is_the_larger_of_noise_and_floor)
 {
 	for (size_t i = 0; i < ARRAY_LEN(limit_cases); i++)
 		assert_true(check_limit(&limit_cases[i].before, limit_cases[i].tolerance) == limit_cases[i].limit);
 }
 
 /* "Allocated at free in arenas": that is no place. */
-CASE(what_is_no_place_is_not_called_one)
+TEST(what_is_no_place_is_not_called_one)
 {
 	static const struct {
 		const char *where;
@@ -385,7 +385,7 @@ CASE(what_is_no_place_is_not_called_one)
 	}
 }
 
-CASE(of_several_runs_the_least_leak_and_the_median_peak_count)
+TEST(of_several_runs_the_least_leak_and_the_median_peak_count)
 {
 	const struct held low[] = { { 41, 100 * MIB, 1, false, HEAP } };
 	const struct held high[] = { { 41, 200 * MIB, 1, false, HEAP } };
@@ -433,7 +433,7 @@ junit_names(struct check *check, char *names, size_t room)
 }
 
 /* A CI system follows a test by its name: neither what fails nor what a run uses changes the list. */
-CASE(junit_names_are_those_of_the_baseline)
+TEST(junit_names_are_those_of_the_baseline)
 {
 	static const char *const wanted[] = { "program ended well;", "lines;",     "peak cuda:0;", "live cuda:0;",
 		                                  "peak heap;",          "live heap;", "peak mmap;",   "live mmap;" };
@@ -462,4 +462,8 @@ CASE(junit_names_are_those_of_the_baseline)
 	baseline_free(bad);
 }
 
-CASES(scratch_make, scratch_remove)
+int
+main(void)
+{
+	return test_run(scratch_make, scratch_remove, NULL, NULL);
+}

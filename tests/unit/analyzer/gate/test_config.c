@@ -1,7 +1,7 @@
 /*
  * test_config.c - is .kmemshim.yml read as docs/ci.md says, and is what is wrong in it told with its place?
  */
-#include "case.h"
+#include "test.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ read_text(const char *text, struct fail *fail)
 	return config_read(scratch_file, "2026-11-23", fail);
 }
 
-CASE(what_is_written_is_read)
+TEST(what_is_written_is_read)
 {
 	struct fail fail = { .text = "" };
 	struct config *config = read_text("budgets:\n"
@@ -89,7 +89,7 @@ CASE(what_is_written_is_read)
 }
 
 /* A file that says nothing, and the one that --init writes: what holds without one. */
-CASE(the_template_changes_nothing)
+TEST(the_template_changes_nothing)
 {
 	static const char *const nothing[] = { "", "# nothing\n", "budgets:\n", "budgets:\n  lines:\nsuppressions: ~\n" };
 	struct fail fail = { .text = "" };
@@ -114,7 +114,7 @@ CASE(the_template_changes_nothing)
 }
 
 /* Each of its comments that is an example is one that can be read. */
-CASE(the_examples_of_the_template_can_be_read)
+TEST(the_examples_of_the_template_can_be_read)
 {
 	struct fail fail = { .text = "" };
 	char *text = NULL;
@@ -178,7 +178,7 @@ static const struct {
 	{ "a: \xff\n", "is not YAML" },
 };
 
-CASE(what_is_wrong_is_told_with_its_line_and_column)
+TEST(what_is_wrong_is_told_with_its_line_and_column)
 {
 	struct fail fail;
 	size_t wrong = 0;
@@ -209,7 +209,7 @@ add_lsan(struct config *config, const char *path, struct fail *fail)
 	return config_add_lsan(config, path, file, fail);
 }
 
-CASE(suppressions_of_leak_sanitizer_are_read)
+TEST(suppressions_of_leak_sanitizer_are_read)
 {
 	static const char file[] = "# known\n\n  leak:libfoo.so  \nleak:^grow$\r\n";
 	static const char *const wrong[] = { "leak:a\nrace:b\n", "leak:\n", "foo\n" };
@@ -233,7 +233,7 @@ CASE(suppressions_of_leak_sanitizer_are_read)
 }
 
 /* Whoever sends a branch sends its configuration: these took minutes. */
-CASE(what_costs_more_than_it_has_bytes_is_refused)
+TEST(what_costs_more_than_it_has_bytes_is_refused)
 {
 	static const char *const parts[] = { "[", "{b: ", "- " };
 	char *text = memory_zeroed(YAML_READ_BYTES_MAX + 100, 1);
@@ -293,7 +293,7 @@ static const struct {
 	{ "*.so*free", "libfoo.so.1 f_free", true },
 };
 
-CASE(patterns_fit_as_documented)
+TEST(patterns_fit_as_documented)
 {
 	for (size_t i = 0; i < ARRAY_LEN(pattern_cases); i++) {
 		if (pattern_fits(pattern_cases[i].pattern, pattern_cases[i].text) != pattern_cases[i].fits)
@@ -301,4 +301,8 @@ CASE(patterns_fit_as_documented)
 	}
 }
 
-CASES(scratch_make, scratch_remove)
+int
+main(void)
+{
+	return test_run(scratch_make, scratch_remove, NULL, NULL);
+}

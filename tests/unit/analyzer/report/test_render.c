@@ -3,7 +3,7 @@
  *
  * Run from the root of the repository. `make golden` writes the files anew; the difference is for review.
  */
-#include "case.h"
+#include "test.h"
 
 #include "hand_model.h"
 
@@ -99,7 +99,7 @@ build(const struct ranking *ranking, const struct report_options *options)
 	return report;
 }
 
-CASE(the_json_is_schema_1)
+TEST(the_json_is_schema_1)
 {
 	const struct report_options all = { .top = UINT64_MAX, .frames_bytes = UINT64_MAX };
 	char *text;
@@ -110,7 +110,7 @@ CASE(the_json_is_schema_1)
 	free(text);
 }
 
-CASE(the_page_is_for_a_person)
+TEST(the_page_is_for_a_person)
 {
 	const struct report_options all = { .top = 5 };
 	const struct options options = { .top = UINT64_MAX };
@@ -144,7 +144,7 @@ add_native(const struct report *report, struct document *document)
 	render_lines(report, &native, document);
 }
 
-CASE(native_frames_are_shown_when_wanted)
+TEST(native_frames_are_shown_when_wanted)
 {
 	const struct report_options two = { .top = 2, .domain = "cuda" };
 	char *text;
@@ -175,7 +175,7 @@ tells(const struct ranking *ranking, uint64_t top, const char *told, const char 
 }
 
 /* Of some imports no module is known: the import system's own file helps nobody. */
-CASE(imports_without_a_name_are_one_row)
+TEST(imports_without_a_name_are_one_row)
 {
 	hand_model_make(&hand);
 	for (unsigned i = 0; i < 2; i++) {
@@ -185,7 +185,7 @@ CASE(imports_without_a_name_are_one_row)
 	tells(&rank_peak, 5, "7.0 MiB  left by imports\n             7.0 MiB  the import system\n", NULL);
 }
 
-CASE(two_callers_of_one_library_function_are_both_named)
+TEST(two_callers_of_one_library_function_are_both_named)
 {
 	static const uint64_t held[] = { 30, 16, 4, 3, 2, 0 };
 	hand_model_make(&hand);
@@ -208,7 +208,7 @@ CASE(two_callers_of_one_library_function_are_both_named)
 	tells(&rank_leaks, 5, "from train.py:95 <module>\n", "train.py:7");
 }
 
-CASE(imports_are_a_row_for_each_module)
+TEST(imports_are_a_row_for_each_module)
 {
 	static const char *const modules[] = { "torch", "torch", "numpy", "json", "site", "", "" };
 	hand_model_make(&hand);
@@ -225,7 +225,7 @@ CASE(imports_are_a_row_for_each_module)
 	tells(&rank_peak, 5, "  119 MiB  left by imports\n                    102 MiB of it in memory\n", NULL);
 }
 
-CASE(a_module_is_one_line_whoever_imported_it)
+TEST(a_module_is_one_line_whoever_imported_it)
 {
 	const struct report_options all = { .top = UINT64_MAX, .frames_bytes = UINT64_MAX };
 	struct report *report;
@@ -249,7 +249,7 @@ CASE(a_module_is_one_line_whoever_imported_it)
 	report_free(report);
 }
 
-CASE(callers_are_the_users_own_where_there_are_any)
+TEST(callers_are_the_users_own_where_there_are_any)
 {
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, MIB);
@@ -264,7 +264,7 @@ CASE(callers_are_the_users_own_where_there_are_any)
 	tells(&rank_peak, 5, "from fast/core.py:330 full\n                    from train.py:95 <module>\n", NULL);
 }
 
-CASE(frames_of_very_many_sites_are_left_out_of_the_json_unless_asked_for)
+TEST(frames_of_very_many_sites_are_left_out_of_the_json_unless_asked_for)
 {
 	static char name[1000];
 	struct report_options options = { .top = UINT64_MAX };
@@ -290,7 +290,7 @@ CASE(frames_of_very_many_sites_are_left_out_of_the_json_unless_asked_for)
 	}
 }
 
-CASE(what_the_interpreter_starts_with_is_one_row_at_the_end)
+TEST(what_the_interpreter_starts_with_is_one_row_at_the_end)
 {
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, MIB);
@@ -301,14 +301,14 @@ CASE(what_the_interpreter_starts_with_is_one_row_at_the_end)
 	tells(&rank_peak, 5, NULL, "left by imports");
 }
 
-CASE(no_rows_wanted_is_not_nothing_allocated)
+TEST(no_rows_wanted_is_not_nothing_allocated)
 {
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, MIB);
 	tells(&rank_peak, 0, "1.0 MiB  in 1 other line\n", "nothing was allocated");
 }
 
-CASE(library_files_are_named_from_their_package_on)
+TEST(library_files_are_named_from_their_package_on)
 {
 	static const struct {
 		const char *file;
@@ -328,7 +328,7 @@ CASE(library_files_are_named_from_their_package_on)
 		assert_string_equal(place_text(cases[i].file, 48, "f", "", 0, text), cases[i].wanted);
 }
 
-CASE(top_cuts_and_a_huge_one_does_not)
+TEST(top_cuts_and_a_huge_one_does_not)
 {
 	struct report_options options = { .top = 2 };
 	struct report *report;
@@ -367,7 +367,7 @@ baseline_of(uint64_t bytes, uint64_t new_bytes)
 	return baseline_finish(builder);
 }
 
-CASE(a_check_names_the_line_in_every_output)
+TEST(a_check_names_the_line_in_every_output)
 {
 	const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
 	struct baseline *before = baseline_of(10 * MIB, 0);
@@ -393,7 +393,7 @@ CASE(a_check_names_the_line_in_every_output)
 	baseline_free(after);
 }
 
-CASE(a_leak_below_the_tolerance_is_remarked)
+TEST(a_leak_below_the_tolerance_is_remarked)
 {
 	const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
 	struct baseline *before = baseline_of(10 * MIB, 0);
@@ -418,7 +418,7 @@ CASE(a_leak_below_the_tolerance_is_remarked)
 }
 
 /* Exact peaks: not a word. Else one line, of the process that is off most. */
-CASE(peaks_that_may_be_off_are_remarked)
+TEST(peaks_that_may_be_off_are_remarked)
 {
 	static const char told
 		[] = "peaks may be off by up to 192 KiB, because threads add up small events first: KMEMSHIM_EXACT_PEAK=1 is exact\n";
@@ -453,5 +453,5 @@ int
 main(void)
 {
 	(void)setenv("TZ", "UTC", 1);
-	return RUN_CASES(NULL, NULL);
+	return test_run(NULL, NULL, NULL, NULL);
 }

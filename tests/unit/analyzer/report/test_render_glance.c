@@ -1,7 +1,7 @@
 /*
  * test_render_glance.c - what is said first of a program that has ended?
  */
-#include "case.h"
+#include "test.h"
 
 #include "hand_model.h"
 #include "written.h"
@@ -19,7 +19,7 @@ write_glance(const struct report *report, FILE *stream)
 		render_glance((struct report *)(uintptr_t)report, &(struct glance_options){ .columns = 100 }, stream, &fail));
 }
 
-CASE(what_a_sample_found_was_in_memory_too)
+TEST(what_a_sample_found_was_in_memory_too)
 {
 	struct kmem_resident resident = { .resident_bytes = 102 * MIB };
 	char *text;
@@ -34,7 +34,7 @@ CASE(what_a_sample_found_was_in_memory_too)
 	free(text);
 }
 
-CASE(an_eighth_more_than_was_ever_in_memory_is_told)
+TEST(an_eighth_more_than_was_ever_in_memory_is_told)
 {
 	static const struct {
 		uint64_t most_bytes;
@@ -60,7 +60,7 @@ CASE(an_eighth_more_than_was_ever_in_memory_is_told)
 }
 
 /* Of a line that works with much and leaks a little, the word alone would blame all of it. */
-CASE(how_much_of_a_row_leaks_is_told_where_it_is_little)
+TEST(how_much_of_a_row_leaks_is_told_where_it_is_little)
 {
 	static const struct {
 		uint64_t leaking_bytes, other_bytes;
@@ -87,7 +87,7 @@ CASE(how_much_of_a_row_leaks_is_told_where_it_is_little)
 }
 
 /* Each kind of memory had its peak at a moment of its own: the sum was never there. */
-CASE(what_was_not_there_at_one_time_is_a_sum)
+TEST(what_was_not_there_at_one_time_is_a_sum)
 {
 	char *text;
 
@@ -106,7 +106,7 @@ CASE(what_was_not_there_at_one_time_is_a_sum)
 }
 
 /* Pages that others read first are in its memory and not in its container's sum: both figures are right. */
-CASE(more_in_memory_than_the_limit_is_explained)
+TEST(more_in_memory_than_the_limit_is_explained)
 {
 	static const struct {
 		uint64_t limit_bytes, machine_bytes, most_bytes, charged_bytes, sampled_bytes;
@@ -146,7 +146,7 @@ CASE(more_in_memory_than_the_limit_is_explained)
 }
 
 /* What the driver gave PyTorch and what its tensors take are two figures of one device: the difference is named. */
-CASE(what_pytorch_caches_is_not_in_the_lines_of_a_device)
+TEST(what_pytorch_caches_is_not_in_the_lines_of_a_device)
 {
 	static const struct {
 		bool is_alive;
@@ -188,7 +188,7 @@ CASE(what_pytorch_caches_is_not_in_the_lines_of_a_device)
 }
 
 /* The rows say where all of it is, but for a twentieth. */
-CASE(what_no_row_has_is_told)
+TEST(what_no_row_has_is_told)
 {
 	static const struct {
 		uint64_t rest;
@@ -212,4 +212,4 @@ CASE(what_no_row_has_is_told)
 	}
 }
 
-CASES(NULL, NULL)
+RUN_TESTS(NULL, NULL)

@@ -1,7 +1,7 @@
 /*
  * test_render_looks.c - what was looked at some time before the end: does the page say so?
  */
-#include "case.h"
+#include "test.h"
 
 #include "hand_model.h"
 #include "written.h"
@@ -45,7 +45,7 @@ check_page(const char *says)
 }
 
 /* Whoever asks for one domain is not told of the others' memory. */
-CASE(a_page_of_one_domain_is_of_that_alone)
+TEST(a_page_of_one_domain_is_of_that_alone)
 {
 	static const char *const others[] = { "\n  cuda:0 ", "Resident set", "Processes", "  64.0 KiB  heap" };
 	char *text;
@@ -68,7 +68,7 @@ CASE(a_page_of_one_domain_is_of_that_alone)
 }
 
 /* How long before the end was it looked at? Where that is not known: before what was seen last. */
-CASE(the_age_of_the_resident_set_is_said)
+TEST(the_age_of_the_resident_set_is_said)
 {
 	static const struct {
 		bool is_end_known;
@@ -98,7 +98,7 @@ CASE(the_age_of_the_resident_set_is_said)
 }
 
 /* A mapping of a block that found no room is nobody's. */
-CASE(what_found_no_room_is_not_attributed)
+TEST(what_found_no_room_is_not_attributed)
 {
 	static const char libraries[] = "  not attributed  1.0 MiB  mapped by direct system calls or by libraries";
 	static const char blocks[] = ", or blocks that were not\n                           recorded (see Losses)\n  total";
@@ -120,7 +120,7 @@ add_waste(const struct report *report, struct document *document)
 }
 
 /* A fifth of what was in memory is no finding of its own, and is told in the sentence about all: both are one figure. */
-CASE(what_malloc_keeps_is_the_verdicts_part)
+TEST(what_malloc_keeps_is_the_verdicts_part)
 {
 	static const struct report_options rows = { .top = 5 };
 	char *text;
@@ -129,8 +129,7 @@ CASE(what_malloc_keeps_is_the_verdicts_part)
 	hand.resident.part_bytes[KMEM_RESIDENT_HEAP] = 250 * MIB;
 	hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 100, .empty_bytes = 60 * MIB };
 	text = written_part(&hand.model, &rank_sites, &rows, add_waste);
-	if (strstr(text, " 60.0 MiB  in all: 20 % of what was in memory\n") == NULL)
-		fail_msg("%s", text);
+	assert_non_null(strstr(text, " 60.0 MiB  in all: 20 % of what was in memory\n"));
 	free(text);
 }
 
@@ -144,7 +143,7 @@ add_views(const struct report *report, struct document *document)
 }
 
 /* What was asked for and not touched is in neither: one heading, one figure. */
-CASE(views_of_one_figure_agree)
+TEST(views_of_one_figure_agree)
 {
 	static const struct report_options rows = { .top = 5 };
 	char *text;
@@ -152,17 +151,14 @@ CASE(views_of_one_figure_agree)
 	make();
 	hand.sites[0].untouched_bytes = 300 * MIB;
 	text = written_part(&hand.model, &rank_peak, &rows, add_views);
-	if (strstr(text, "Held at the peak: 100 MiB of the host's memory\n300 MiB was asked for and not touched:") ==
-	        NULL ||
-	    strstr(text,
-	           "Held at the peak, by file: 100 MiB of the host's memory\n300 MiB was asked for and not touched:") ==
-	        NULL)
-		fail_msg("%s", text);
+	assert_non_null(
+		strstr(text, "Held at the peak: 100 MiB of the host's memory\n300 MiB was asked for and not touched:"));
+	assert_non_null(strstr(text, "Held at the peak, by file: 100 MiB of the host's memory\n300 MiB was asked for"));
 	free(text);
 }
 
 /* Kinds are counted now and then: of a process that was killed, blocks came and went since. */
-CASE(kinds_that_were_counted_earlier_say_so)
+TEST(kinds_that_were_counted_earlier_say_so)
 {
 	static struct model_tally kinds[] = { { { "float" }, 510 }, { { "dict" }, 7 } };
 	static const struct {
@@ -187,7 +183,7 @@ CASE(kinds_that_were_counted_earlier_say_so)
 }
 
 /* A line has room for some kinds: one that is as frequent may have none. */
-CASE(kinds_that_are_left_out_are_said)
+TEST(kinds_that_are_left_out_are_said)
 {
 	static struct model_tally kinds[] = { { { "tuple" }, 650 }, { { "float" }, 630 }, { { "str" }, 600 } };
 	static const struct {
@@ -211,7 +207,7 @@ CASE(kinds_that_are_left_out_are_said)
 }
 
 /* Figures of several processes are sums: of what was there at the same time, or of more? */
-CASE(whether_sums_were_there_at_once_is_always_said)
+TEST(whether_sums_were_there_at_once_is_always_said)
 {
 	static const struct {
 		size_t process_count;
@@ -243,7 +239,7 @@ CASE(whether_sums_were_there_at_once_is_always_said)
 }
 
 /* A stripped program: "allocated at st", with frames that read "?", helps nobody. */
-CASE(what_has_no_name_has_an_address_and_a_way_to_get_one)
+TEST(what_has_no_name_has_an_address_and_a_way_to_get_one)
 {
 	const struct report_options rows = { .top = 5, .frames_bytes = UINT64_MAX };
 	char *text;
@@ -256,11 +252,8 @@ CASE(what_has_no_name_has_an_address_and_a_way_to_get_one)
 		                                      .module_path = "/srv/st",
 		                                      .module_offset = 0x1159,
 		                                      .is_user = true };
-	text = page(NULL);
-	assert_non_null(strstr(text, "  st+0x1159\n"));
-	assert_non_null(
-		strstr(text, "\n           NAME+0x...: no symbols for NAME; install its debug package, or build it with -g\n"));
-	free(text);
+	check_page("  st+0x1159\n");
+	check_page("\n           NAME+0x...: no symbols for NAME; install its debug package, or build it with -g\n");
 	text = written(&hand.model, &rank_sites, &rows, render_json);
 	assert_non_null(strstr(
 		text, "\"where\": {\"file\": \"\", \"line\": 0, \"function\": \"\", \"module\": \"st\", \"offset\": 4441, "));
@@ -272,7 +265,7 @@ CASE(what_has_no_name_has_an_address_and_a_way_to_get_one)
 }
 
 /* Of a recursion the innermost frames are recorded: the page must not read as if that were all. */
-CASE(that_outer_frames_are_missing_is_said)
+TEST(that_outer_frames_are_missing_is_said)
 {
 	static const struct {
 		uint32_t omitted, before_gap;
@@ -294,7 +287,7 @@ CASE(that_outer_frames_are_missing_is_said)
 }
 
 /* That some sums agree is no word about the processes, and a filter leaves out some of the last requests. */
-CASE(of_one_domain_nothing_is_said_of_all)
+TEST(of_one_domain_nothing_is_said_of_all)
 {
 	struct model_process processes[2];
 	char *text;
@@ -310,26 +303,20 @@ CASE(of_one_domain_nothing_is_said_of_all)
 	assert_non_null(strstr(text, "\n  sums over 2 processes\n"));
 	assert_non_null(strstr(text, "\nRefused requests: of the last 1 of 450\n"));
 	free(text);
-	text = page(NULL);
-	assert_non_null(strstr(text, "\n  sums over 2 processes that ran at the same time\n"));
-	assert_non_null(strstr(text, "\nRefused requests: the last 1 of 450\n"));
-	free(text);
+	check_page("\n  sums over 2 processes that ran at the same time\n");
+	check_page("\nRefused requests: the last 1 of 450\n");
 }
 
-CASE(one_is_no_plural)
+TEST(one_is_no_plural)
 {
-	char *text;
-
 	make();
 	hand.process.losses[KMEM_LOST_EVENTS] = hand.process.losses[KMEM_LOST_UNKNOWN_FREES] = 1;
-	text = page(NULL);
-	assert_non_null(strstr(text, " 1  allocation not recorded"));
-	assert_non_null(strstr(text, " 1  release of an unknown block"));
-	free(text);
+	check_page(" 1  allocation not recorded");
+	check_page(" 1  release of an unknown block");
 }
 
 /* A note that is wider than the page is broken below its own beginning. */
-CASE(losses_fit_the_page)
+TEST(losses_fit_the_page)
 {
 	char *text;
 
@@ -350,7 +337,7 @@ efforts_text(void)
 	return written_part(&hand.model, &rank_sites, &rows, render_efforts);
 }
 
-CASE(what_recording_did_is_told_for_each_thousand_events)
+TEST(what_recording_did_is_told_for_each_thousand_events)
 {
 	struct model_efforts *efforts;
 	char *text;
@@ -382,4 +369,4 @@ CASE(what_recording_did_is_told_for_each_thousand_events)
 	free(text);
 }
 
-CASES(NULL, NULL)
+RUN_TESTS(NULL, NULL)

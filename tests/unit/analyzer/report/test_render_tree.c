@@ -1,7 +1,7 @@
 /*
  * test_render_tree.c - which callers does the tree show, and which are one row?
  */
-#include "case.h"
+#include "test.h"
 
 #include "hand_model.h"
 #include "written.h"
@@ -81,7 +81,7 @@ check_tree(const char *wanted)
 }
 
 /* Two addresses of one line, below start-up that branches: libc calls constructors and main(). */
-CASE(a_native_tree_begins_with_the_programs_own_code)
+TEST(a_native_tree_begins_with_the_programs_own_code)
 {
 	hand_model_make(&hand);
 	has_all = false;
@@ -110,7 +110,7 @@ CASE(a_native_tree_begins_with_the_programs_own_code)
 }
 
 /* The import of a user's own module takes several ways through the import system. */
-CASE(the_import_system_is_left_out)
+TEST(the_import_system_is_left_out)
 {
 	hand_model_make(&hand);
 	has_all = false;
@@ -126,7 +126,7 @@ CASE(the_import_system_is_left_out)
 }
 
 /* A program's own main() is its own; the interpreter's is not. */
-CASE(what_only_start_up_held_is_the_interpreters)
+TEST(what_only_start_up_held_is_the_interpreters)
 {
 	hand_model_make(&hand);
 	has_all = false;
@@ -140,4 +140,4 @@ CASE(what_only_start_up_held_is_the_interpreters)
 	           " 30.0 MiB   75 %  left by imports and the interpreter\n");
 }
 
-CASES(NULL, NULL)
+RUN_TESTS(NULL, NULL)

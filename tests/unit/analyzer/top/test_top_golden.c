@@ -1,7 +1,7 @@
 /*
  * test_top_golden.c - does `kmemshim top --once` of a capture read as it was agreed?
  */
-#include "case.h"
+#include "test.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -95,7 +95,7 @@ add_screen(unsigned rows, unsigned columns, const char *domain, FILE *to)
 	              domain != NULL ? domain : "", text);
 }
 
-CASE_WITH(the_first_screen_reads_as_agreed, scratch_make, scratch_remove)
+TEST_WITH(the_first_screen_reads_as_agreed, scratch_make, scratch_remove)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -112,4 +112,4 @@ CASE_WITH(the_first_screen_reads_as_agreed, scratch_make, scratch_remove)
 	free(text);
 }
 
-CASES(NULL, NULL)
+RUN_TESTS(NULL, NULL)

@@ -1,7 +1,7 @@
 /*
  * test_top_past.c - how much more than a minute ago, how fast now, and in which order?
  */
-#include "case.h"
+#include "test.h"
 
 #include "made_sample.h"
 
@@ -36,7 +36,7 @@ seen(double seconds, uint64_t live_bytes, uint64_t allocated_bytes)
 	return sample;
 }
 
-CASE_WITH(the_first_look_has_nothing_to_compare_with, begin, end)
+TEST_WITH(the_first_look_has_nothing_to_compare_with, begin, end)
 {
 	struct top_sample *sample = seen(100, 5 * MIB, 9 * MIB);
 
@@ -48,7 +48,7 @@ CASE_WITH(the_first_look_has_nothing_to_compare_with, begin, end)
 }
 
 /* 2 MiB a second at first, then 10: the rate is of the last five seconds, growth is of the last minute. */
-CASE_WITH(rates_are_of_five_seconds_and_growth_is_of_a_minute, begin, end)
+TEST_WITH(rates_are_of_five_seconds_and_growth_is_of_a_minute, begin, end)
 {
 	static const struct {
 		unsigned at;
@@ -77,7 +77,7 @@ CASE_WITH(rates_are_of_five_seconds_and_growth_is_of_a_minute, begin, end)
 }
 
 /* Two samples a second: there is room for 45 seconds of them, and nothing older is claimed. */
-CASE_WITH(with_many_looks_growth_is_of_less_than_a_minute, begin, end)
+TEST_WITH(with_many_looks_growth_is_of_less_than_a_minute, begin, end)
 {
 	struct top_sample *sample = NULL;
 
@@ -91,7 +91,7 @@ CASE_WITH(with_many_looks_growth_is_of_less_than_a_minute, begin, end)
 	made_sample_free(sample);
 }
 
-CASE_WITH(what_was_not_there_has_grown_by_all_of_it, begin, end)
+TEST_WITH(what_was_not_there_has_grown_by_all_of_it, begin, end)
 {
 	struct top_sample *sample = seen(0, MIB, MIB);
 
@@ -115,7 +115,7 @@ CASE_WITH(what_was_not_there_has_grown_by_all_of_it, begin, end)
 }
 
 /* A capture that is read while it is written may tell less than the time before. */
-CASE_WITH(a_rate_is_never_negative, begin, end)
+TEST_WITH(a_rate_is_never_negative, begin, end)
 {
 	struct top_sample *sample = seen(0, MIB, 9 * MIB);
 
@@ -127,7 +127,7 @@ CASE_WITH(a_rate_is_never_negative, begin, end)
 	made_sample_free(sample);
 }
 
-CASE_WITH(what_was_forgotten_is_not_compared_with, begin, end)
+TEST_WITH(what_was_forgotten_is_not_compared_with, begin, end)
 {
 	made_sample_free(seen(0, MIB, MIB));
 	top_past_forget(past);
@@ -138,7 +138,7 @@ CASE_WITH(what_was_forgotten_is_not_compared_with, begin, end)
 	made_sample_free(sample);
 }
 
-CASE_WITH(rows_are_in_the_order_that_is_wanted, begin, end)
+TEST_WITH(rows_are_in_the_order_that_is_wanted, begin, end)
 {
 	static const struct {
 		const char *place;
@@ -171,7 +171,7 @@ CASE_WITH(rows_are_in_the_order_that_is_wanted, begin, end)
 }
 
 /* Before there are samples, the capture's own timeline tells growth; it does not tell what was allocated by whom. */
-CASE_WITH(the_timeline_of_the_capture_tells_growth_at_once, begin, end)
+TEST_WITH(the_timeline_of_the_capture_tells_growth_at_once, begin, end)
 {
 	static struct model_point_site then[KMEM_HISTORY_SITES];
 	static struct model_point points[2];
@@ -211,7 +211,7 @@ CASE_WITH(the_timeline_of_the_capture_tells_growth_at_once, begin, end)
 }
 
 /* A line that is not among the largest of the timeline then held less than the least of them: where that is little, all of it is growth. */
-CASE_WITH(what_the_timeline_left_out_has_grown_by_nearly_all_of_it, begin, end)
+TEST_WITH(what_the_timeline_left_out_has_grown_by_nearly_all_of_it, begin, end)
 {
 	static struct model_point_site then[KMEM_HISTORY_SITES];
 	static struct model_point points[2];
@@ -244,4 +244,4 @@ CASE_WITH(what_the_timeline_left_out_has_grown_by_nearly_all_of_it, begin, end)
 	}
 }
 
-CASES(NULL, NULL)
+RUN_TESTS(NULL, NULL)

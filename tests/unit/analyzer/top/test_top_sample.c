@@ -1,7 +1,7 @@
 /*
  * test_top_sample.c - what does a sample have of the lines of a capture?
  */
-#include "case.h"
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ add_line(struct capture_builder *builder, const char *function, uint64_t bytes)
 }
 
 /* Two instances of a template stand in one line of the source, and only the middle of their names differs, which is not shown. */
-CASE_WITH(lines_that_look_the_same_are_compared_with_themselves, scratch_make, scratch_remove)
+TEST_WITH(lines_that_look_the_same_are_compared_with_themselves, scratch_make, scratch_remove)
 {
 	const struct model_options captures = { .capture = scratch_file };
 	const struct top_wish wish = { .capture = NULL };
@@ -53,4 +53,4 @@ CASE_WITH(lines_that_look_the_same_are_compared_with_themselves, scratch_make, s
 	top_sample_free(samples[1]);
 }
 
-CASES(NULL, NULL)
+RUN_TESTS(NULL, NULL)

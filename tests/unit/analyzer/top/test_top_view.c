@@ -1,7 +1,7 @@
 /*
  * test_top_view.c - what does a screen of this size show, and does nothing stand outside of it?
  */
-#include "case.h"
+#include "test.h"
 
 #include "made_sample.h"
 
@@ -82,7 +82,7 @@ make_rows(unsigned count)
 	}
 }
 
-CASE_WITH(each_figure_has_its_column, begin, end)
+TEST_WITH(each_figure_has_its_column, begin, end)
 {
 	struct top_row *row;
 
@@ -132,7 +132,7 @@ CASE_WITH(each_figure_has_its_column, begin, end)
 }
 
 /* With fewer than 60 columns figures give way to places; a place that is too long shows that there is more. */
-CASE_WITH(a_narrow_screen_shows_places, begin, end)
+TEST_WITH(a_narrow_screen_shows_places, begin, end)
 {
 	make_rows(1);
 	free(sample->rows[0].place);
@@ -148,7 +148,7 @@ CASE_WITH(a_narrow_screen_shows_places, begin, end)
 }
 
 /* All sizes of a terminal that somebody pulls at: address sanitizer looks on. */
-CASE_WITH(nothing_stands_outside_of_any_size, begin, end)
+TEST_WITH(nothing_stands_outside_of_any_size, begin, end)
 {
 	make_rows(40);
 	for (unsigned rows = 0; rows < 12; rows++) {
@@ -165,7 +165,7 @@ CASE_WITH(nothing_stands_outside_of_any_size, begin, end)
 	assert_string_equal(row_text(0), "kmemshim top");
 }
 
-CASE_WITH(the_chosen_row_can_be_seen, begin, end)
+TEST_WITH(the_chosen_row_can_be_seen, begin, end)
 {
 	static const struct {
 		size_t chosen, first; // as it was
@@ -193,7 +193,7 @@ CASE_WITH(the_chosen_row_can_be_seen, begin, end)
 	assert_int_equal(style_at(8, 0), TOP_PLAIN);
 }
 
-CASE_WITH(what_is_used_of_the_limit_stands_on_top, begin, end)
+TEST_WITH(what_is_used_of_the_limit_stands_on_top, begin, end)
 {
 	static const struct {
 		uint64_t used_mib, limit_bytes;
@@ -247,7 +247,7 @@ CASE_WITH(what_is_used_of_the_limit_stands_on_top, begin, end)
 	assert_string_equal(row_text(1), "100 MiB in use of the limit of 200 MiB: 50 %");
 }
 
-CASE_WITH(a_name_cannot_steer_the_terminal, begin, end)
+TEST_WITH(a_name_cannot_steer_the_terminal, begin, end)
 {
 	make_rows(1);
 	free(sample->rows[0].place);
@@ -257,7 +257,7 @@ CASE_WITH(a_name_cannot_steer_the_terminal, begin, end)
 	assert_string_equal(row_text(5) + 18, "a?[2J?b?c?\303\266?d:3 f");
 }
 
-CASE_WITH(how_it_ended_is_said, begin, end)
+TEST_WITH(how_it_ended_is_said, begin, end)
 {
 	static const struct {
 		int wait_status;
@@ -282,7 +282,7 @@ CASE_WITH(how_it_ended_is_said, begin, end)
 }
 
 /* Of Python lines alone, or of native ones; scrolled as far as there is something. */
-CASE_WITH(an_open_line_shows_its_stack, begin, end)
+TEST_WITH(an_open_line_shows_its_stack, begin, end)
 {
 	made_sample_free(sample);
 	(void)hand_model_site(&hand, HEAP, 41, 50 * MIB);
@@ -317,7 +317,7 @@ CASE_WITH(an_open_line_shows_its_stack, begin, end)
 }
 
 /* Where it leaves the name alone. */
-CASE_WITH(the_moment_of_the_sample_stands_on_the_right, begin, end)
+TEST_WITH(the_moment_of_the_sample_stands_on_the_right, begin, end)
 {
 	(void)setenv("TZ", "UTC", 1);
 	state_of.taken = 3723;
@@ -334,4 +334,8 @@ CASE_WITH(the_moment_of_the_sample_stands_on_the_right, begin, end)
 	assert_string_equal(row_text(0), "kmemshim top  train.py (pid 4242)  running");
 }
 
-CASES(use_utf8, NULL)
+int
+main(void)
+{
+	return test_run(use_utf8, NULL, NULL, NULL);
+}
