@@ -57,6 +57,12 @@ test_run(CMFixtureFunction before_all, CMFixtureFunction after_all, CMFixtureFun
 
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 
+/* A file's main(): with a setup for each test, or for all of them together. */
+#define RUN_TESTS_IN(before_all, after_all)                 \
+	int main(void)                                          \
+	{                                                       \
+		return test_run(before_all, after_all, NULL, NULL); \
+	}
 #define RUN_TESTS(setup, teardown)                    \
 	int main(void)                                    \
 	{                                                 \

@@ -164,8 +164,4 @@ TEST(a_file_that_is_replaced_keeps_its_mode)
 	(void)umask(mask);
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

@@ -63,8 +63,4 @@ TEST(swap_that_a_container_may_not_use_is_told)
 	}
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

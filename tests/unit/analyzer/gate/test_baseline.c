@@ -462,8 +462,4 @@ TEST(junit_names_are_those_of_the_baseline)
 	baseline_free(bad);
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

@@ -334,8 +334,4 @@ TEST_WITH(the_moment_of_the_sample_stands_on_the_right, begin, end)
 	assert_string_equal(row_text(0), "kmemshim top  train.py (pid 4242)  running");
 }
 
-int
-main(void)
-{
-	return test_run(use_utf8, NULL, NULL, NULL);
-}
+RUN_TESTS_IN(use_utf8, NULL)
