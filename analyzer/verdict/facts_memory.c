@@ -625,6 +625,23 @@ add_container(const struct model *model, struct verdict_memory *memory, uint64_t
 	parts[PART_OTHERS] = beyond_bytes - parts[PART_UNKNOWN_OTHERS];
 }
 
+/* Those that are, the largest first; and their sums by kind, for the bar. */
+static void
+keep_parts(struct verdict_memory *memory, const uint64_t parts[PARTS])
+{
+	for (unsigned i = 0; i < PARTS; i++) {
+		if (parts[i] != 0)
+			memory->parts[memory->part_count++] = (struct verdict_part){ part_rows[i].name, part_rows[i].bar,
+				                                                         parts[i] };
+		memory->bar[part_rows[i].bar].bytes += parts[i];
+	}
+	for (unsigned i = 0; i < VERDICT_BARS; i++) {
+		memory->bar[i].name = bar_names[i];
+		memory->bar[i].bar = i;
+	}
+	SORT(memory->parts, memory->part_count, compare_parts);
+}
+
 void
 verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_t end_ns)
 {
@@ -669,17 +686,7 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 	memory->stacks_bytes = parts[PART_STACKS];
 	memory->starter = memory->stacks_bytes >= WORTH_BYTES ? find_starter(facts->model, is_meant, memory->stacks_bytes)
 	                                                      : NULL;
-	for (unsigned i = 0; i < PARTS; i++) {
-		if (parts[i] != 0)
-			memory->parts[memory->part_count++] = (struct verdict_part){ part_rows[i].name, part_rows[i].bar,
-				                                                         parts[i] };
-		memory->bar[part_rows[i].bar].bytes += parts[i];
-	}
-	for (unsigned i = 0; i < VERDICT_BARS; i++) {
-		memory->bar[i].name = bar_names[i];
-		memory->bar[i].bar = i;
-	}
-	SORT(memory->parts, memory->part_count, compare_parts);
+	keep_parts(memory, parts);
 	for (size_t i = 0; i < facts->model->process_count; i++) {
 		const struct model_process *process = &facts->model->processes[i];
 		struct verdict_freed freed = verdict_freed_of(facts->model, process);

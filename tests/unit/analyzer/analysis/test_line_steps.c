@@ -1,6 +1,8 @@
 /*
  * test_line_steps.c - from which number on is it said what a line kept in each step?
  */
+#include "test.h"
+
 #include "hand_model.h"
 
 #include "threshold.h"
@@ -50,8 +52,7 @@ is_hour_told(uint64_t ns)
 	return kept_in_steps(100, 100, KMEM_STEPS_PROGRAM, ns).bytes_per_hour == 100 * 60 * MIB; // of a minute's 100 MiB
 }
 
-static void
-thresholds(void **state)
+TEST(thresholds)
 {
 	static const struct threshold rows[] = {
 		{ "steps: 6", are_steps_enough, 6, 5 },
@@ -60,14 +61,7 @@ thresholds(void **state)
 		{ "an hour: from a minute", is_hour_told, 60 * SECOND, 60 * SECOND - 1 },
 	};
 
-	(void)state;
 	thresholds_check(rows, ARRAY_LEN(rows));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(thresholds) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,12 +1,8 @@
 /*
  * test_resident.c - which look at the resident set does the model take, and which one not; what of the lines is in memory then?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -31,8 +27,7 @@ static const struct {
 	{ { { 4, 0, 1, { UINT64_MAX, 2 } } }, 0, 1, "nor when their sum is too large for a word" },
 };
 
-static void
-the_newer_whole_look_is_taken(void **state)
+TEST(the_newer_whole_look_is_taken)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct model_options options = { .capture = scratch_file, .is_salvage = true };
@@ -178,8 +173,7 @@ static const struct lines_case lines_cases[] = {
 	{ of_a_device, 150, 20000, true, NULL, "of the heap, too" },
 };
 
-static void
-what_was_never_touched_is_told_by_line(void **state)
+TEST(what_was_never_touched_is_told_by_line)
 {
 	for (size_t i = 0; i < sizeof(lines_cases) / sizeof(lines_cases[0]); i++) {
 		struct model_options options = { .capture = scratch_file, .is_salvage = true };
@@ -214,8 +208,5 @@ what_was_never_touched_is_told_by_line(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(the_newer_whole_look_is_taken),
-		                                cmocka_unit_test(what_was_never_touched_is_told_by_line) };
-
-	return cmocka_run_group_tests_name("resident", tests, scratch_make, scratch_remove);
+	return test_run(scratch_make, scratch_remove, NULL, NULL);
 }

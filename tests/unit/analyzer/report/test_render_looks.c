@@ -129,8 +129,7 @@ TEST(what_malloc_keeps_is_the_verdicts_part)
 	hand.resident.part_bytes[KMEM_RESIDENT_HEAP] = 250 * MIB;
 	hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 100, .empty_bytes = 60 * MIB };
 	text = written_part(&hand.model, &rank_sites, &rows, add_waste);
-	if (strstr(text, " 60.0 MiB  in all: 20 % of what was in memory\n") == NULL)
-		fail_msg("%s", text);
+	assert_non_null(strstr(text, " 60.0 MiB  in all: 20 % of what was in memory\n"));
 	free(text);
 }
 
@@ -152,12 +151,9 @@ TEST(views_of_one_figure_agree)
 	make();
 	hand.sites[0].untouched_bytes = 300 * MIB;
 	text = written_part(&hand.model, &rank_peak, &rows, add_views);
-	if (strstr(text, "Held at the peak: 100 MiB of the host's memory\n300 MiB was asked for and not touched:") ==
-	        NULL ||
-	    strstr(text,
-	           "Held at the peak, by file: 100 MiB of the host's memory\n300 MiB was asked for and not touched:") ==
-	        NULL)
-		fail_msg("%s", text);
+	assert_non_null(
+		strstr(text, "Held at the peak: 100 MiB of the host's memory\n300 MiB was asked for and not touched:"));
+	assert_non_null(strstr(text, "Held at the peak, by file: 100 MiB of the host's memory\n300 MiB was asked for"));
 	free(text);
 }
 
@@ -256,11 +252,8 @@ TEST(what_has_no_name_has_an_address_and_a_way_to_get_one)
 		                                      .module_path = "/srv/st",
 		                                      .module_offset = 0x1159,
 		                                      .is_user = true };
-	text = page(NULL);
-	assert_non_null(strstr(text, "  st+0x1159\n"));
-	assert_non_null(
-		strstr(text, "\n           NAME+0x...: no symbols for NAME; install its debug package, or build it with -g\n"));
-	free(text);
+	check_page("  st+0x1159\n");
+	check_page("\n           NAME+0x...: no symbols for NAME; install its debug package, or build it with -g\n");
 	text = written(&hand.model, &rank_sites, &rows, render_json);
 	assert_non_null(strstr(
 		text, "\"where\": {\"file\": \"\", \"line\": 0, \"function\": \"\", \"module\": \"st\", \"offset\": 4441, "));
@@ -310,22 +303,16 @@ TEST(of_one_domain_nothing_is_said_of_all)
 	assert_non_null(strstr(text, "\n  sums over 2 processes\n"));
 	assert_non_null(strstr(text, "\nRefused requests: of the last 1 of 450\n"));
 	free(text);
-	text = page(NULL);
-	assert_non_null(strstr(text, "\n  sums over 2 processes that ran at the same time\n"));
-	assert_non_null(strstr(text, "\nRefused requests: the last 1 of 450\n"));
-	free(text);
+	check_page("\n  sums over 2 processes that ran at the same time\n");
+	check_page("\nRefused requests: the last 1 of 450\n");
 }
 
 TEST(one_is_no_plural)
 {
-	char *text;
-
 	make();
 	hand.process.losses[KMEM_LOST_EVENTS] = hand.process.losses[KMEM_LOST_UNKNOWN_FREES] = 1;
-	text = page(NULL);
-	assert_non_null(strstr(text, " 1  allocation not recorded"));
-	assert_non_null(strstr(text, " 1  release of an unknown block"));
-	free(text);
+	check_page(" 1  allocation not recorded");
+	check_page(" 1  release of an unknown block");
 }
 
 /* A note that is wider than the page is broken below its own beginning. */
