@@ -71,7 +71,6 @@ def test_its_figures_are_those_of_the_report(capture, tmp_path):
     source = next(source["lines"] for source in data["sources"] if source["file"] == largest[13])
     assert largest[1] > 9_000_000 and source[2 * largest[14] - 1].startswith("self.kept = ") and largest[15] == -1
     assert all(data["verdict"][part] == report["verdict"][part] for part in ("headline", "next", "evidence"))
-    assert [tuple(part) for part in data["verdict"]["bar"]] == [(part["name"], part["bytes"]) for part in report["verdict"]["bar"]]
 
 
 def test_what_many_small_sites_hold_is_drawn_at_their_caller(tmp_path):
