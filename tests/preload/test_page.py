@@ -69,7 +69,7 @@ def test_its_figures_are_those_of_the_report(capture, tmp_path):
     largest = next(row for row in data["lines"] if "program.py:4" in data["texts"][row[12]])
     source = next(source["lines"] for source in data["sources"] if source["file"] == largest[13])
     assert largest[1] > 9_000_000 and source[2 * largest[14] - 1].startswith("self.kept = ") and largest[15] == -1
-    assert " ".join(data["verdict"]["sentences"]) == report["verdict"]["text"]
+    assert all(data["verdict"][part] == report["verdict"][part] for part in ("headline", "next", "evidence"))
 
 
 def test_what_many_small_sites_hold_is_drawn_at_their_caller(tmp_path):
@@ -240,7 +240,7 @@ def test_of_a_capture_that_grows_while_the_page_is_made(tmp_path):
             assert before < after and len(whole) >= before and len(lines) <= after + 1, (before, len(whole), len(lines), after)
             assert set(lines.values()) <= {count * 2001 for count in range(11)}
             assert data["losses"] == [] and data["damages"] == []
-            assert "still running" in " ".join(data["verdict"]["sentences"])
+            assert "still running" in data["verdict"]["headline"]
     finally:
         process.stdin.close()
         process.wait(timeout=harness.TIMEOUT)
