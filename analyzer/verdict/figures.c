@@ -754,7 +754,7 @@ FIGURES
 #undef FIGURE
 #undef PUT
 
-static const struct {
+static const struct figure {
 	const char *name;
 	void (*put)(const struct told *told, char text[FIGURE_BYTES]);
 } figures[] = {
@@ -763,14 +763,27 @@ static const struct {
 	FIGURES
 };
 
+/* NULL: there is none of that name. */
+static const struct figure *
+figure_of(const char *name, size_t length)
+{
+	return FIRST(figure, figures, COUNT_OF(figures),
+	             strlen(figure->name) == length && strncmp(figure->name, name, length) == 0);
+}
+
+bool
+figure_is_known(const char *name, size_t length)
+{
+	return figure_of(name, length) != NULL;
+}
+
 void
 figure_put(const struct told *told, const char *name, size_t length, char text[FIGURE_BYTES])
 {
-	EACH (figure, figures, COUNT_OF(figures)) {
-		if (strlen(figure->name) == length && strncmp(figure->name, name, length) == 0) {
-			(figure->put)(told, text);
-			return;
-		}
-	}
-	put(text, "{%.*s}", (int)length, name); // a mistake in a template is seen in tests
+	const struct figure *figure = figure_of(name, length);
+
+	if (figure != NULL)
+		(figure->put)(told, text);
+	else
+		put(text, "{%.*s}", (int)length, name); // a mistake in a template is seen in tests
 }

@@ -498,3 +498,9 @@ verdict_say(const struct verdict_facts *facts, struct verdict *verdict)
 	}
 	verdict->rank = RANK_EVIDENCE; // of what else is said
 }
+
+const char *
+phrase_template(enum finding_kind kind)
+{
+	return kind >= COUNT_OF(phrases) ? NULL : phrases[kind].say != NULL ? "" : phrases[kind].text;
+}

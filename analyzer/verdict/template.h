@@ -28,5 +28,6 @@ void say_next_template(const struct told *told, const char *template); // to the
 
 /* Puts the figure of so many characters of a name into the text, which is empty. In figures.c. */
 void figure_put(const struct told *told, const char *name, size_t length, char text[FIGURE_BYTES]);
+bool figure_is_known(const char *name, size_t length);
 
 #endif

@@ -82,7 +82,7 @@ class Death:
         try:
             with open(os.path.join(self.life, VERDICT), encoding="utf-8", errors="replace") as file:
                 lines = file.read(1 << 16).split("\n\n")[0].split("\n")  # what follows are tables
-            panel.say(" ".join(" ".join(line for line in lines if line.strip(FILLS + " -")).split()))
+            panel.say(" ".join(" ".join(line for line in lines if line.strip("".join(FILLS.values()) + " -")).split()))
         except OSError:
             panel.say("Its capture cannot be read: %s" % error)
         self.name_report(panel)

@@ -10,7 +10,8 @@ import textwrap
 WIDTH = 100
 SOURCE_CHARS = 60
 BAR = 72
-FILLS = "\u2588\u2593\u2592=~+^?\u2591"  # of a bar's parts
+FILLS = {"lines": "\u2588", "freed but kept": "\u2593", "libraries": "\u2592", "files": "=", "from before the fork": "~",  # as the command has them
+         "other processes and files": "+", "newer than the sample": "^", "unknown": "?", "recorder": "\u2591"}
 COLOURS = ("#4c78a8", "#f58518", "#72b7b2", "#54a24b", "#b279a2", "#9d755d", "#bab0ac", "#eeca3b", "#ff9da6")
 
 ACCENT = {"death": "#d9480f", "plain": "#868e96"}
@@ -73,9 +74,11 @@ class Panel:
                                          break_long_words=False, break_on_hyphens=False))
                 continue
             if kind == "bar":
-                cells = "".join(fill * round(BAR * count / label) for fill, (_, count) in zip(FILLS, content))
-                names = ", ".join("%s %s %s" % (fill, name, size(count)) for fill, (name, count) in zip(FILLS, content))
-                out += ["  " + cells, "  %s: %s" % (size(label), names)]
+                cells = "".join(FILLS[name] * round(BAR * count / label) for name, count in content)
+                names = ", ".join(("%s %s %s" % (FILLS[name], name, size(count))).replace(" ", "\0") for name, count in content)
+                names = textwrap.fill("%s: %s" % (size(label).replace(" ", "\0"), names), WIDTH, initial_indent="  ", subsequent_indent="  ",
+                                      break_long_words=False, break_on_hyphens=False)
+                out += ["  " + cells, names.replace("\0", " ")]
                 continue
             heads, rows = content
             lines = [heads] + [tuple(row) for row in rows]
