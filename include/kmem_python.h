@@ -111,10 +111,10 @@ struct python_layout {
 /* ---- runs of fields that several rows share ---- */
 
 /* Objects, of builds with a global interpreter lock and of those without. */
-#define OBJECTS                                                                                     \
+#define LAYOUT_OBJECTS                                                                              \
 	.object_type = 8, .object_size = 16, .bytes_data = 32, .string_length = 16, .string_state = 32, \
 	.string_kind_shift = 2
-#define OBJECTS_FREE_THREADED                                                                              \
+#define LAYOUT_OBJECTS_FREE_THREADED                                                                       \
 	.is_free_threaded = true, .object_type = 24, .object_size = 32, .bytes_data = 48, .string_length = 32, \
 	.string_state = 48
 #define STRINGS_TO_3_11 .string_size = 80, .string_ascii_data = 48, .string_data = 72
@@ -126,7 +126,7 @@ struct python_layout {
 	.code_size = 176, .runtime_finalizing = 16, .runtime_interpreters = 32, .tstate_frame = 24,                  \
 	.tstate_thread_id = 176, .frame_previous = 24, .frame_code = 32, .frame_globals = 48, .code_first_line = 40, \
 	.code_file = 104, .code_name = 112, .code_line_table = 120, .code_bytecode = 48, .interpreter_threads = 8,   \
-	.frame_names = 56, .code_local_names = 72, .tuple_items = 24, OBJECTS, STRINGS_TO_3_11
+	.frame_names = 56, .code_local_names = 72, .tuple_items = 24, LAYOUT_OBJECTS, STRINGS_TO_3_11
 #define LAYOUT_3_8                                                                                                   \
 	.chain = PYTHON_CHAIN_OBJECTS, .instruction = PYTHON_INSTRUCTION_BYTES, .frame_size = 368, .generator_size = 96, \
 	.frame_locals = 360, .frame_instruction = 104, FRAMES_3_8
@@ -147,10 +147,10 @@ struct python_layout {
 	.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_globals = 24,                        \
 	.has_lock_for_each_interpreter = true, FRAMES_3_11,                                                        \
 	.type_managed_flags = PYTHON_TYPE_MANAGED_DICT | PYTHON_TYPE_MANAGED_WEAKREFS
-#define CODE_3_12 .code_first_line = 68, CODE_NAMES_3_11, OBJECTS, STRINGS_FROM_3_12
+#define CODE_3_12 .code_first_line = 68, CODE_NAMES_3_11, LAYOUT_OBJECTS, STRINGS_FROM_3_12
 #define CODE_3_13_FREE_THREADED                                                                                    \
 	.code_first_line = 84, .code_file = 128, .code_name = 136, .code_qualified_name = 144, .code_line_table = 152, \
-	OBJECTS_FREE_THREADED, STRINGS_FREE_THREADED
+	LAYOUT_OBJECTS_FREE_THREADED, STRINGS_FREE_THREADED
 
 /* From 3.13 on: the thread state leads to the frame. */
 #define FRAMES_3_13 .chain = PYTHON_CHAIN_SHIM, .tstate_frame = 72, FRAMES_3_12
@@ -207,7 +207,7 @@ python_layout_find(uint32_t version_hex, bool is_free_threaded)
 			.frame_names = 24,
 			.generator_frame = 80,
 			.code_stack_size = 68,
-			OBJECTS,
+			LAYOUT_OBJECTS,
 			STRINGS_TO_3_11,
 			FRAMES_3_11_3_12,
 			FRAMES_3_11,

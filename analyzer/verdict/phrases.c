@@ -335,121 +335,121 @@ static const struct {
 	void (*say)(const struct told *told);
 } phrases[] = {
 	[FINDING_ENDING] = { .say = say_ending },
-	[FINDING_LOG] = { " The log of {log_writer} says: \"{log}\".[{?log_by_name} This line fits by name and time. Its numbers of processes are those of the host.][{?log_of_thread} This line fits by name and time: the number in it is of a thread.][ The log has crashes of programs of this name at {crash_places} "
-	                  "different places: such crashes suggest broken memory of the machine.]" },
+	[FINDING_LOG] = { .text = " The log of {log_writer} says: \"{log}\".[{?log_by_name} This line fits by name and time. Its numbers of processes are those of the host.][{?log_of_thread} This line fits by name and time: the number in it is of a thread.][ The log has crashes of programs of this name at {crash_places} "
+	                          "different places: such crashes suggest broken memory of the machine.]" },
 	[FINDING_GUARD] = { .say = say_guard },
-	[FINDING_FORECAST] = { " At [{?running}this][{!running}that] rate ({a_minute} a minute) the limit of {forecast_limit} "
-	                       "[{?running}is][{!running}would have been] reached {forecast_in}[, after about {forecast_steps} more]." },
-	[FINDING_SWAP] = { " {bytes} of the machine's {whole} of swap was in use too: such a machine is very slow." },
-	[FINDING_USAGE] = { "[{?charged} At the last sample {bytes} of the container's {whole} was in use ({share}).]"
-	                    "[{!charged}{?whole} At the last sample {rest} of the machine's {whole} was still available.]"
-	                    "[{!whole} At the last sample it occupied {bytes}.]" },
-	[FINDING_KERNEL_KILLS] = { " Meanwhile the kernel killed [{?kill_counted}{kills} of its container][{!kill_counted}{machine_kills} on this machine] "
-	                           "for lack of memory[{?kill_counted} ({proof})]." },
-	[FINDING_FAR_FROM_LIMITS] = { "[{?accumulates} Memory was far from the limits.][{!accumulates} Nothing here points at memory.]" },
-	[FINDING_SHELL_STATUS] = { " A shell gives this status when a program that it ran was ended by signal {shell_signal}; how that one ended is "
-	                           "not recorded here." },
-	[FINDING_THREAD_REFUSED] = { " {note}: the system allows no more threads, or there was no room for its stack." },
-	[FINDING_PROCESS_REFUSED] = { " {note}: the system allows no more processes, or it had no memory for another one." },
-	[FINDING_FILES_FULL] = { " {note}." },
-	[FINDING_CUDA_NOT_STARTED] = { " {note}." },
-	[FINDING_OTHER_CONTAINER] = { " It ran in another container than this command: from here it may still run unseen." },
-	[FINDING_NO_KILL] = { " The kernel counted no kill for memory in its cgroup." },
-	[FINDING_NO_ALLOCATION] = { " No allocation of it was seen." },
-	[FINDING_ADDRESS_LIMIT] = { "[ The limit was {space_limit}.]"
-	                            "[{!space_limit}{?strict_overcommit} This machine refuses what it cannot back with memory (vm.overcommit_memory is 2).]"
-	                            "[{!space_limit}{!strict_overcommit} What was asked for is more than the machine has ({machine}).]" },
-	[FINDING_LITTLE_HELD] = { " No more than {bytes} was live then." },
-	[FINDING_PARTS] = { "[{!freed}{!lines_first} {bytes} of the {whole} in memory ({share}) was {part}.]|[ Most of the files were mapped at {files_line}.]"
-	                    "[ Most of what was there before the fork was {builder_line}.]"
-	                    "[ {stacks_count} of the threads whose stacks were there were started at {stacks_line}.]"
-	                    "[{!stacks_line}{?lines_released} Most of what lines held at the last sample was released afterwards.]" },
-	[FINDING_FREED] = { " Freed memory was not given back: {freed_when}only about {used} ({used_share}) of the {whole} that malloc[ of {freed_process}] "
-	                    "had in memory was in use.|"
-	                    "[ A few blocks[, most of them allocated at {where},] keep {sparse} in memory until they are freed.]"
-	                    "[ malloc_trim(0) gives back [{?freed_later}at least ]{empty}: pages without any block.][ With {threads} threads MALLOC_ARENA_MAX=2 lets malloc keep less.]" },
-	[FINDING_LIVE] = { " {moment} {bytes} was live[{?in_all} in all][{?on_host} on the host]"
-	                   "[, [{filled}]{in_memory} of it in memory[{!filled}{!end_sampled} at the last sample]]"
-	                   "[ in the {live_count} processes at work then][{!live_count}{?several} in {live_process}].|"
-	                   "[{?live_count} {live_process_bytes} of what was live was in {live_process}.]" },
-	[FINDING_IMPORTS] = { "[{?after_line} Another {bytes} ({share})][{!after_line} {bytes} of {live_whole} ({share})] was left by imports." },
-	[FINDING_LINE] = { " " PART_OF "{how} {where}.[ In all kinds of memory that line held {all_kinds}.]" },
-	[FINDING_LINE_OF_ALL] = { LINE_OF_ALL },
-	[FINDING_PEAK_LINE_OF_ALL] = { LINE_OF_ALL },
-	[FINDING_ACCUMULATES] = { " It {growth}.[ Only {growing} of it grows.]" GENERATIONS "[ {kept_steps}.]" },
-	[FINDING_MAY_ACCUMULATE] = { " It" MAY_GROW },
-	[FINDING_FILLING] = { " It keeps its blocks, but adds fewer and fewer, as a cache that fills: it seems to end at about {whole}." },
-	[FINDING_BACKLOG] = { " Its blocks are released late, or fewer than it takes: a backlog, such as a queue that is drained too slowly." },
+	[FINDING_FORECAST] = { .text = " At [{?running}this][{!running}that] rate ({a_minute} a minute) the limit of {forecast_limit} "
+	                               "[{?running}is][{!running}would have been] reached {forecast_in}[, after about {forecast_steps} more]." },
+	[FINDING_SWAP] = { .text = " {bytes} of the machine's {whole} of swap was in use too: such a machine is very slow." },
+	[FINDING_USAGE] = { .text = "[{?charged} At the last sample {bytes} of the container's {whole} was in use ({share}).]"
+	                            "[{!charged}{?whole} At the last sample {rest} of the machine's {whole} was still available.]"
+	                            "[{!whole} At the last sample it occupied {bytes}.]" },
+	[FINDING_KERNEL_KILLS] = { .text = " Meanwhile the kernel killed [{?kill_counted}{kills} of its container][{!kill_counted}{machine_kills} on this machine] "
+	                                   "for lack of memory[{?kill_counted} ({proof})]." },
+	[FINDING_FAR_FROM_LIMITS] = { .text = "[{?accumulates} Memory was far from the limits.][{!accumulates} Nothing here points at memory.]" },
+	[FINDING_SHELL_STATUS] = { .text = " A shell gives this status when a program that it ran was ended by signal {shell_signal}; how that one ended is "
+	                                   "not recorded here." },
+	[FINDING_THREAD_REFUSED] = { .text = " {note}: the system allows no more threads, or there was no room for its stack." },
+	[FINDING_PROCESS_REFUSED] = { .text = " {note}: the system allows no more processes, or it had no memory for another one." },
+	[FINDING_FILES_FULL] = { .text = " {note}." },
+	[FINDING_CUDA_NOT_STARTED] = { .text = " {note}." },
+	[FINDING_OTHER_CONTAINER] = { .text = " It ran in another container than this command: from here it may still run unseen." },
+	[FINDING_NO_KILL] = { .text = " The kernel counted no kill for memory in its cgroup." },
+	[FINDING_NO_ALLOCATION] = { .text = " No allocation of it was seen." },
+	[FINDING_ADDRESS_LIMIT] = { .text = "[ The limit was {space_limit}.]"
+	                                    "[{!space_limit}{?strict_overcommit} This machine refuses what it cannot back with memory (vm.overcommit_memory is 2).]"
+	                                    "[{!space_limit}{!strict_overcommit} What was asked for is more than the machine has ({machine}).]" },
+	[FINDING_LITTLE_HELD] = { .text = " No more than {bytes} was live then." },
+	[FINDING_PARTS] = { .text = "[{!freed}{!lines_first} {bytes} of the {whole} in memory ({share}) was {part}.]|[ Most of the files were mapped at {files_line}.]"
+	                            "[ Most of what was there before the fork was {builder_line}.]"
+	                            "[ {stacks_count} of the threads whose stacks were there were started at {stacks_line}.]"
+	                            "[{!stacks_line}{?lines_released} Most of what lines held at the last sample was released afterwards.]" },
+	[FINDING_FREED] = { .text = " Freed memory was not given back: {freed_when}only about {used} ({used_share}) of the {whole} that malloc[ of {freed_process}] "
+	                            "had in memory was in use.|"
+	                            "[ A few blocks[, most of them allocated at {where},] keep {sparse} in memory until they are freed.]"
+	                            "[ malloc_trim(0) gives back [{?freed_later}at least ]{empty}: pages without any block.][ With {threads} threads MALLOC_ARENA_MAX=2 lets malloc keep less.]" },
+	[FINDING_LIVE] = { .text = " {moment} {bytes} was live[{?in_all} in all][{?on_host} on the host]"
+	                           "[, [{filled}]{in_memory} of it in memory[{!filled}{!end_sampled} at the last sample]]"
+	                           "[ in the {live_count} processes at work then][{!live_count}{?several} in {live_process}].|"
+	                           "[{?live_count} {live_process_bytes} of what was live was in {live_process}.]" },
+	[FINDING_IMPORTS] = { .text = "[{?after_line} Another {bytes} ({share})][{!after_line} {bytes} of {live_whole} ({share})] was left by imports." },
+	[FINDING_LINE] = { .text = " " PART_OF "{how} {where}.[ In all kinds of memory that line held {all_kinds}.]" },
+	[FINDING_LINE_OF_ALL] = { .text = LINE_OF_ALL },
+	[FINDING_PEAK_LINE_OF_ALL] = { .text = LINE_OF_ALL },
+	[FINDING_ACCUMULATES] = { .text = " It {growth}.[ Only {growing} of it grows.]" GENERATIONS "[ {kept_steps}.]" },
+	[FINDING_MAY_ACCUMULATE] = { .text = " It" MAY_GROW },
+	[FINDING_FILLING] = { .text = " It keeps its blocks, but adds fewer and fewer, as a cache that fills: it seems to end at about {whole}." },
+	[FINDING_BACKLOG] = { .text = " Its blocks are released late, or fewer than it takes: a backlog, such as a queue that is drained too slowly." },
 	[FINDING_HOLDER] = { .say = say_holder_way },
-	[FINDING_NEXT_LINE] = { " Another {bytes} ({share}{error}) was allocated at [{?same_line}the same line in {line_domain}][{!same_line}{where}]"
-	                        "{next_growth}." },
-	[FINDING_LAST_TAKER] = { " {where} ({bytes}) was the last to take much: before it, {before_last} was live." },
-	[FINDING_SHARED_LINE] = { " {bytes} of its shared memory ({share}) was allocated at {where}." },
-	[FINDING_UNTOUCHED] = { " Of the {whole} that {where} asked for, {filled}[{!filled}only ]{rest} [{?running}is][{!running}was] in memory"
-	                        "[{!filled}{!end_sampled} then]." },
-	[FINDING_BESIDE] = { "[{?several} In {process}, blocks][{!several} Blocks] of {where} ({bytes}) {beside_growth}[{?top_leaks} too]." },
-	[FINDING_BESIDE_ARENAS] = { " Larger blocks of {where} ({bytes}) look like a leak too, perhaps of the same objects." },
-	[FINDING_OVER_LIMIT] = { " More was live than the limit because not all of it was in memory: it was not touched yet, swapped out, or of a "
-	                         "process that had just ended." },
-	[FINDING_PEAK] = { "[{?own_peak}{?peak_within} It had at most {peak_most} in memory, up to {bytes} of it {peak_kind}.]"
-	                   "[{?own_peak}{!peak_within}[ It had at most {peak_most} in memory.] It held at most {bytes} {peak_kind}"
-	                   "[, {peak_touched} of it touched].]"
-	                   "[{!own_peak} Of its processes, {peak_process} had the highest peak: {bytes}[ in all, {peak_part} of it in {peak_domain}]"
-	                   "[{!peak_part} of {peak_domain}].]" },
-	[FINDING_PEAK_IN_IMPORT] = { " The peak came while it imported {peak_import}[; at the end it had {some}]." },
-	[FINDING_LITTLE_AT_END] = { " At the end it had {bytes}." },
-	[FINDING_PEAK_LINE] = { " At the peak {bytes} ({share}[{error}]) was [{arena_words}]"
-	                        "[{!arena_words}allocated at {where}].[ In all kinds of memory that line held {all_kinds}.]" },
-	[FINDING_PEAK_IMPORTS] = { " {bytes} of the {whole} ({share}) was left by imports." },
-	[FINDING_LITTLE_ROOM] = { " At one sample {bytes} of the {room_of}'s {whole} was in use ({share})." },
-	[FINDING_RECOVERED] = { " {refusals} refused, and the program went on; [{?single}it][{!single}the largest] "
-	                        "was for {bytes} in {domain}[ at {where}]." },
-	[FINDING_RELEASED_AT_EXIT] = { " Exit handlers or destructors released {bytes} of {where}, which was held until the end." },
-	[FINDING_LOST_CHILDREN] = { " {lost}[ The first to show no more activity (an idle process shows none) was {first_lost}.] Only its parent knows how"
-	                            "[{?many}; a pool that closes sends SIGTERM]." },
+	[FINDING_NEXT_LINE] = { .text = " Another {bytes} ({share}{error}) was allocated at [{?same_line}the same line in {line_domain}][{!same_line}{where}]"
+	                                "{next_growth}." },
+	[FINDING_LAST_TAKER] = { .text = " {where} ({bytes}) was the last to take much: before it, {before_last} was live." },
+	[FINDING_SHARED_LINE] = { .text = " {bytes} of its shared memory ({share}) was allocated at {where}." },
+	[FINDING_UNTOUCHED] = { .text = " Of the {whole} that {where} asked for, {filled}[{!filled}only ]{rest} [{?running}is][{!running}was] in memory"
+	                                "[{!filled}{!end_sampled} then]." },
+	[FINDING_BESIDE] = { .text = "[{?several} In {process}, blocks][{!several} Blocks] of {where} ({bytes}) {beside_growth}[{?top_leaks} too]." },
+	[FINDING_BESIDE_ARENAS] = { .text = " Larger blocks of {where} ({bytes}) look like a leak too, perhaps of the same objects." },
+	[FINDING_OVER_LIMIT] = { .text = " More was live than the limit because not all of it was in memory: it was not touched yet, swapped out, or of a "
+	                                 "process that had just ended." },
+	[FINDING_PEAK] = { .text = "[{?own_peak}{?peak_within} It had at most {peak_most} in memory, up to {bytes} of it {peak_kind}.]"
+	                           "[{?own_peak}{!peak_within}[ It had at most {peak_most} in memory.] It held at most {bytes} {peak_kind}"
+	                           "[, {peak_touched} of it touched].]"
+	                           "[{!own_peak} Of its processes, {peak_process} had the highest peak: {bytes}[ in all, {peak_part} of it in {peak_domain}]"
+	                           "[{!peak_part} of {peak_domain}].]" },
+	[FINDING_PEAK_IN_IMPORT] = { .text = " The peak came while it imported {peak_import}[; at the end it had {some}]." },
+	[FINDING_LITTLE_AT_END] = { .text = " At the end it had {bytes}." },
+	[FINDING_PEAK_LINE] = { .text = " At the peak {bytes} ({share}[{error}]) was [{arena_words}]"
+	                                "[{!arena_words}allocated at {where}].[ In all kinds of memory that line held {all_kinds}.]" },
+	[FINDING_PEAK_IMPORTS] = { .text = " {bytes} of the {whole} ({share}) was left by imports." },
+	[FINDING_LITTLE_ROOM] = { .text = " At one sample {bytes} of the {room_of}'s {whole} was in use ({share})." },
+	[FINDING_RECOVERED] = { .text = " {refusals} refused, and the program went on; [{?single}it][{!single}the largest] "
+	                                "was for {bytes} in {domain}[ at {where}]." },
+	[FINDING_RELEASED_AT_EXIT] = { .text = " Exit handlers or destructors released {bytes} of {where}, which was held until the end." },
+	[FINDING_LOST_CHILDREN] = { .text = " {lost}[ The first to show no more activity (an idle process shows none) was {first_lost}.] Only its parent knows how"
+	                                    "[{?many}; a pool that closes sends SIGTERM]." },
 	[FINDING_COPIES] = { .say = say_copies },
-	[FINDING_PINNED] = { " In addition, {whole} of the host's memory was pinned by the GPU's driver. {bytes} of it was allocated at {where}." },
-	[FINDING_PINNED_ROUNDED] = { " {bytes} of it is in blocks of powers of two: PyTorch rounds pinned memory up, to as much as twice of what was "
-	                             "asked for." },
-	[FINDING_DEVICE_FULL] = { " The device then had {bytes} free of {whole}." },
-	[FINDING_DEVICE_HELD] = { " {device_holder} held [{?device}{bytes} of {device_name}][{!device}nothing there]"
-	                          "[{?device} (the one that was refused {refused_held} then)][, {tensors} of it tensors]." },
-	[FINDING_DEVICE_LINE] = { " {bytes} of that ({share}) was allocated at {where}." },
-	[FINDING_DEVICE_ACCUMULATES] = { " It looks like a leak[{!together}: {pace}].|"
-	                                 "[ {together} lines grow together, by {round} a round ({rounds} rounds), as when a loss tensor is kept: it keeps "
-	                                 "its whole graph alive.] At {where} {generations}." },
-	[FINDING_DEVICE_CACHE] = { " Frameworks keep a cache between tensors and the driver: lines shown are where the cache grew." },
-	[FINDING_DEVICE_KEPT] = { " {bytes} of the tensors were those of an earlier step, which was refused memory as well: often the traceback of its "
-	                          "exception keeps them." },
-	[FINDING_DEVICE_POOLS] = { " Another {bytes} lay unused in the driver's pools (cudaMallocAsync)"
-	                           "[{?pools_enough}: enough for the request, with what was free]." },
-	[FINDING_DEVICE_OTHERS] = { " {bytes} of what is in use there is not this program's: other processes, contexts, kernels." },
-	[FINDING_DEVICE_PREALLOCATED] = { " {blocks}[{?whole}, {share} of the device], as when a framework takes its memory in advance." },
-	[FINDING_DEVICE_FRAGMENTED] = { " PyTorch's cache held another {bytes} there, in pieces that were too small.|"
-	                                "[ Between the pieces lie tensors that live long: {lasting}.]" },
-	[FINDING_DEVICE_RETRIED] = { " {retried} earlier requests were met only after memory was given back: the device had been nearly full for longer." },
-	[FINDING_DEVICE_REFUSED] = { " Its last request on the device, {wanted}, was refused." },
+	[FINDING_PINNED] = { .text = " In addition, {whole} of the host's memory was pinned by the GPU's driver. {bytes} of it was allocated at {where}." },
+	[FINDING_PINNED_ROUNDED] = { .text = " {bytes} of it is in blocks of powers of two: PyTorch rounds pinned memory up, to as much as twice of what was "
+	                                     "asked for." },
+	[FINDING_DEVICE_FULL] = { .text = " The device then had {bytes} free of {whole}." },
+	[FINDING_DEVICE_HELD] = { .text = " {device_holder} held [{?device}{bytes} of {device_name}][{!device}nothing there]"
+	                                  "[{?device} (the one that was refused {refused_held} then)][, {tensors} of it tensors]." },
+	[FINDING_DEVICE_LINE] = { .text = " {bytes} of that ({share}) was allocated at {where}." },
+	[FINDING_DEVICE_ACCUMULATES] = { .text = " It looks like a leak[{!together}: {pace}].|"
+	                                         "[ {together} lines grow together, by {round} a round ({rounds} rounds), as when a loss tensor is kept: it keeps "
+	                                         "its whole graph alive.] At {where} {generations}." },
+	[FINDING_DEVICE_CACHE] = { .text = " Frameworks keep a cache between tensors and the driver: lines shown are where the cache grew." },
+	[FINDING_DEVICE_KEPT] = { .text = " {bytes} of the tensors were those of an earlier step, which was refused memory as well: often the traceback of its "
+	                                  "exception keeps them." },
+	[FINDING_DEVICE_POOLS] = { .text = " Another {bytes} lay unused in the driver's pools (cudaMallocAsync)"
+	                                   "[{?pools_enough}: enough for the request, with what was free]." },
+	[FINDING_DEVICE_OTHERS] = { .text = " {bytes} of what is in use there is not this program's: other processes, contexts, kernels." },
+	[FINDING_DEVICE_PREALLOCATED] = { .text = " {blocks}[{?whole}, {share} of the device], as when a framework takes its memory in advance." },
+	[FINDING_DEVICE_FRAGMENTED] = { .text = " PyTorch's cache held another {bytes} there, in pieces that were too small.|"
+	                                        "[ Between the pieces lie tensors that live long: {lasting}.]" },
+	[FINDING_DEVICE_RETRIED] = { .text = " {retried} earlier requests were met only after memory was given back: the device had been nearly full for longer." },
+	[FINDING_DEVICE_REFUSED] = { .text = " Its last request on the device, {wanted}, was refused." },
 	[FINDING_DOMAIN] = { .say = say_domain },
-	[FINDING_DOMAIN_PARTS] = { " That is {device_parts}." },
-	[FINDING_DOMAIN_IN_MEMORY] = { " {bytes} of it was in memory[{?peak} at the peak]." },
-	[FINDING_DOMAIN_IMPORTS] = { " " DOMAIN_PART "left by imports." },
-	[FINDING_DOMAIN_LINE] = { " " DOMAIN_PART
-	                          "[{arena_words}][{!arena_words}allocated at {where}][{?peak} at the peak]." },
-	[FINDING_DOMAIN_ACCUMULATES] = { "[{?told} It looks][{!told} What is allocated at {where} looks] like a leak[{?built_once}, or it is a one-time load]: {bytes} of it."
-	                                 "[ {count} more [{?single}line looks like a leak too][{!single}lines look like leaks too].]" GENERATIONS },
-	[FINDING_DOMAIN_MAY_ACCUMULATE] = { "[{?told} It][{!told} What is allocated at {where}]" MAY_GROW },
-	[FINDING_DOMAIN_STEADY] = { " No line of it is known to leak." },
-	[FINDING_MORE_DOMAINS] = { " {count} more {more_than_asked}[{!single}s] held no more." },
+	[FINDING_DOMAIN_PARTS] = { .text = " That is {device_parts}." },
+	[FINDING_DOMAIN_IN_MEMORY] = { .text = " {bytes} of it was in memory[{?peak} at the peak]." },
+	[FINDING_DOMAIN_IMPORTS] = { .text = " " DOMAIN_PART "left by imports." },
+	[FINDING_DOMAIN_LINE] = { .text = " " DOMAIN_PART
+	                                  "[{arena_words}][{!arena_words}allocated at {where}][{?peak} at the peak]." },
+	[FINDING_DOMAIN_ACCUMULATES] = { .text = "[{?told} It looks][{!told} What is allocated at {where} looks] like a leak[{?built_once}, or it is a one-time load]: {bytes} of it."
+	                                         "[ {count} more [{?single}line looks like a leak too][{!single}lines look like leaks too].]" GENERATIONS },
+	[FINDING_DOMAIN_MAY_ACCUMULATE] = { .text = "[{?told} It][{!told} What is allocated at {where}]" MAY_GROW },
+	[FINDING_DOMAIN_STEADY] = { .text = " No line of it is known to leak." },
+	[FINDING_MORE_DOMAINS] = { .text = " {count} more {more_than_asked}[{!single}s] held no more." },
 	[FINDING_REFUSED_REQUESTS] = { .say = say_refused_requests },
-	[FINDING_LIBRARIES] = { " " IN_MEMORY_THEN "code and data of the program and its libraries." },
-	[FINDING_MAPPED_FILES] = { " " IN_MEMORY_THEN
-	                           "pages of files and shared memory. Most of the files were mapped at {where}." },
-	[FINDING_RECORDER] = { " " IN_MEMORY_THEN "the recorder's own." },
-	[FINDING_DAMAGE] = { " The capture is damaged: figures cover only what is intact, and may be too low." },
-	[FINDING_UNLISTED] = { " {bytes} of what was live belongs to no line: its records are lost." },
-	[FINDING_UNRECORDED] = { " There was no room to record allocations of {bytes} in all: the figures of lines may be too low." },
-	[FINDING_ELSEWHERE] = { " There was no room for the stacks of {bytes} of what was held: it is counted at callers or at an unknown place." },
-	[FINDING_HIDDEN_HEAP] = { " The heap is missing in these figures: another malloc stands before the recorder's (see the notes)." },
+	[FINDING_LIBRARIES] = { .text = " " IN_MEMORY_THEN "code and data of the program and its libraries." },
+	[FINDING_MAPPED_FILES] = { .text = " " IN_MEMORY_THEN
+	                                   "pages of files and shared memory. Most of the files were mapped at {where}." },
+	[FINDING_RECORDER] = { .text = " " IN_MEMORY_THEN "the recorder's own." },
+	[FINDING_DAMAGE] = { .text = " The capture is damaged: figures cover only what is intact, and may be too low." },
+	[FINDING_UNLISTED] = { .text = " {bytes} of what was live belongs to no line: its records are lost." },
+	[FINDING_UNRECORDED] = { .text = " There was no room to record allocations of {bytes} in all: the figures of lines may be too low." },
+	[FINDING_ELSEWHERE] = { .text = " There was no room for the stacks of {bytes} of what was held: it is counted at callers or at an unknown place." },
+	[FINDING_HIDDEN_HEAP] = { .text = " The heap is missing in these figures: another malloc stands before the recorder's (see the notes)." },
 };
 _Static_assert(COUNT_OF(phrases) == FINDINGS, "each kind has one");
 
