@@ -1,7 +1,7 @@
 /*
  * render_glance.c - what a person sees when the program has ended: how it ended, how much it took, the lines that held most.
  *
- * At most 8 lines when all went well, 15 when it died, on a terminal that is not narrow. The page says the rest.
+ * At most 8 lines when all went well, 15 when it died (18 where three rows need them), on a terminal that is not narrow. The page says the rest.
  *
  * When failing  errors stay in the stream. All texts are cleaned of control characters here.
  */

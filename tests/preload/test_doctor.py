@@ -193,7 +193,7 @@ def test_a_python_that_is_too_old(versions, said, tmp_path):
     """The versions that are named are those of the table."""
     notes = [one for one in findings(interpreter(*versions), status=OK, cwd=tmp_path) if one["level"] == "note" and one["where"] != str(tmp_path)]
     assert len(notes) == 1 and said in notes[0]["what"], notes
-    rows = re.findall(r"\.version = 0x03(\w\w),", (harness.ROOT / "shim" / "python" / "python_layout.c").read_text())
+    rows = re.findall(r"\.version = 0x03(\w\w),", (harness.ROOT / "include" / "kmem_python.h").read_text())
     versions = sorted(int(row, 16) for row in rows)
     assert f"take CPython 3.{versions[0]} to 3.{versions[-1]}," in notes[0]["next"]
 

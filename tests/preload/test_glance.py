@@ -115,7 +115,7 @@ def test_a_failure_says_what_to_do_in_fifteen_lines(tmp_path):
     assert any(line.startswith("Next: read the program's own error message") for line in lines)
 
 
-def test_a_kill_says_why_in_fifteen_lines(tmp_path):
+def test_a_kill_says_why_in_eighteen_lines(tmp_path):
     program = tmp_path / "program.py"
     program.write_text("kept = []\nwhile True: kept.append(bytearray(b'x') * 100000)\n")
     with harness.memory_group(100 << 20) as group:
@@ -123,7 +123,7 @@ def test_a_kill_says_why_in_fifteen_lines(tmp_path):
                             "--", PYTHON, program])
     lines = done.stderr.partition("--- kmemshim ---\n")[2].splitlines()
     text = " ".join(lines)
-    assert done.returncode == 137 and len(lines) < 15, done.stderr
+    assert done.returncode == 137 and len(lines) <= 18, done.stderr
     assert "was killed by the kernel because the container's memory limit of 100 MiB was reached, with " in text
     assert "Held at the end" in text and "program.py:2 <module>  (leak?)" in text and "Next: " in text
 

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from harness import BUILD, KMEMSHIM, ROOT, ok, record, report, run, shim_env, silent
+from harness import BUILD, KMEMSHIM, ROOT, ok, record, report, run, shim_env, silent, unwrapped
 
 PACKAGE = ROOT / "python"
 
@@ -86,7 +86,7 @@ for n in range(100000):
 def test_what_a_round_kept_is_not_told_where_most_rounds_were_missed(tmp_path):
     document = python(ROUNDS_THAT_ARE_MISSED, tmp_path)
     assert document["processes"][0]["steps"]["count"] < 50000, "all are seen now: this needs another program"
-    why = run([KMEMSHIM, "why", capture_of(tmp_path / "out")]).stdout.replace("\n", " ")
+    why = unwrapped(run([KMEMSHIM, "why", capture_of(tmp_path / "out")]).stdout)
     assert "It looks like a leak" in why and "kept in each of" not in why, why
     text = run([KMEMSHIM, "report", capture_of(tmp_path / "out")]).stdout
     steps, = [line for line in text.splitlines() if line.startswith("Steps: ")]
@@ -167,7 +167,7 @@ def test_a_python_program_says_where_it_is(tmp_path):
     assert [mark["is_snapshot"] for mark in told] == [True] + 5 * [False] + [True]
     text = run([KMEMSHIM, "report", capture_of(tmp_path / "out")]).stdout
     assert "Steps: 50 steps of the program" in text and "epoch 3" in text
-    why = run([KMEMSHIM, "why", capture_of(tmp_path / "out")]).stdout.replace("\n", " ")
+    why = unwrapped(run([KMEMSHIM, "why", capture_of(tmp_path / "out")]).stdout)
     assert re.search("One block of 97.7 KiB was kept in each of (49|50) steps", why), why
 
 
