@@ -41,7 +41,9 @@ made_way(struct holders_way way)
 	MADE(way.grown_at);
 	MADE(way.module);
 	MADE(way.grown_file);
-	for (struct way_step *step = way.steps; step < way.steps + way.step_count; step++) {
+	for (size_t i = 0; i < way.step_count; i++) {
+		struct way_step *step = &way.steps[i];
+
 		MADE(step->name);
 		MADE(step->of);
 		MADE(step->member);
