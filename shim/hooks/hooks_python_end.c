@@ -27,8 +27,8 @@ is_between_program_and_handlers(void)
 	bool is_inside = false;
 
 	for (uint32_t i = 0; i < stack->frame_count; i++) {
-		if ((stack->frames[i] & KMEM_FRAME_PYTHON) != 0) {
-			is_inside = false;
+		if ((stack->frames[i] & KMEM_FRAME_PYTHON) != 0) { // behind the native ones another thread's may stand
+			is_inside = is_inside && (stack->flags & (KMEM_STACK_WHILE | KMEM_STACK_STARTED_BY)) != 0;
 			break;
 		}
 		is_inside = is_inside || python_runtime_runs_programs(stack->frames[i] & KMEM_FRAME_PC_MASK);
