@@ -1,12 +1,7 @@
 /*
  * test_graph.c - are the ways between nodes the cheapest ones, along the edges and against them?
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "holders/graph.h"
 #include "../../../random.h"
@@ -15,12 +10,10 @@
 #define EDGES 150u
 
 /* Costs are what is left when nothing can become cheaper. */
-static void
-costs_are_those_of_sweeps_over_all_edges(void **state)
+TEST(costs_are_those_of_sweeps_over_all_edges)
 {
 	uint64_t random = random_seed();
 
-	(void)state;
 	for (unsigned turn = 0; turn < 200; turn++) {
 		struct graph_edge edges[EDGES];
 		const struct graph graph = { NODES, EDGES, edges, turn % 2 != 0 };
@@ -55,10 +48,4 @@ costs_are_those_of_sweeps_over_all_edges(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(costs_are_those_of_sweeps_over_all_edges) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

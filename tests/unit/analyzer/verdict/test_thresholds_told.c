@@ -342,8 +342,7 @@ was_in_memory(uint64_t bytes)
 	return !verdict_is_beyond_memory(bytes, 8000);
 }
 
-static void
-thresholds(void **state)
+TEST(thresholds)
 {
 	static const struct threshold rows[] = {
 		{ "a 64th of the heap: Python's own request", is_memory_error, MIB + 1, MIB },
@@ -368,14 +367,7 @@ thresholds(void **state)
 		{ "a domain that is half of the process", is_most_of_the_process, 200 * WHOLE, 200 * WHOLE + 2 },
 	};
 
-	(void)state;
 	thresholds_check(rows, ARRAY_LEN(rows));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(thresholds) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)
