@@ -221,7 +221,7 @@ def test_growth_until_a_snapshot_is_a_part_of_what_was_live_then(tmp_path):
     whole = run([KMEMSHIM, "report", capture_of(tmp_path / "out"), "--at", "early"]).stdout
     assert "At the end" not in whole.partition("Next:")[0], whole
     done = run([KMEMSHIM, "leaks", capture_of(tmp_path / "out"), "--at", "early"])
-    share = re.search(r"grows .* of the run: (\d+) % of the process's growth since then", done.stdout)
+    share = re.search(r"grows .* of the run: (\d+) % of the process's growth since then", unwrapped(done.stdout))
     assert share and int(share[1]) >= 90, done.stdout
 
 
