@@ -280,7 +280,6 @@ cmd_report_annotate(struct report *report, const struct options *options, uint64
 	return render_annotate(report, &wanted, document, stderr, fail);
 }
 
-/* The folder of the kernel's life that is meant. One line names it, for there may be others. */
 bool
 cmd_report_is_whole(const struct model *model, const char *path, struct fail *fail)
 {
@@ -299,6 +298,7 @@ cmd_report_is_whole(const struct model *model, const char *path, struct fail *fa
 			   path, UNITS_BYTES(unrecorded));
 }
 
+/* The folder of the kernel's life that is meant. One line names it, for there may be others. */
 static bool
 find_kernel(const struct options *options, char life[PATH_MAX], struct fail *fail)
 {

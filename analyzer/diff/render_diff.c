@@ -2,7 +2,6 @@
  * render_diff.c - what changed, for a person: in a terminal, or as Markdown in a comment on a change.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/document.h"

@@ -6,7 +6,6 @@
  */
 #include "holders/holders.h"
 
-#include <assert.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>

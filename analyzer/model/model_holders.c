@@ -25,7 +25,7 @@ is_known(const struct way_step *step)
 	return step->kind < WAY_STEP_COUNT && step->by < WAY_MEMBER_COUNT && step->repeat < WAY_REPEATS;
 }
 
-/* A way of a kind that is none of ours is left out; steps that are none are, and its text stays. */
+/* A way of a kind that is none of ours is left out; steps that are none are, and its text stays; so is what it says of a call. */
 static void
 keep_known_ways(struct holders_line *line)
 {
@@ -36,6 +36,8 @@ keep_known_ways(struct holders_line *line)
 
 		if (SUM_OF(step, way->steps, way->step_count, is_known(step)) != way->step_count)
 			way->step_count = 0;
+		if (way->call >= WAY_CALLS)
+			way->call = WAY_CALL_NONE;
 		if (way->kind < HOLDERS_KINDS)
 			line->ways[kept++] = *way;
 	}

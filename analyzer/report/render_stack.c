@@ -4,8 +4,6 @@
  * A row is the sum of its sites. When they were called from several places, those places are listed with their shares;
  * else the stack of the largest site stands for all.
  */
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/items.h"

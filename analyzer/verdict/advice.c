@@ -10,8 +10,6 @@
 #include <string.h>
 
 #include "base/items.h"
-#include "base/text_start.h"
-#include "base/units.h"
 #include "model/model_library.h"
 #include "verdict/advice_rows.h"
 #include "verdict/cell_result.h"

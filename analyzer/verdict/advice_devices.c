@@ -3,7 +3,6 @@
  */
 #include <string.h>
 
-#include "base/units.h"
 #include "verdict/advice_rows.h"
 #include "verdict/words.h"
 

@@ -505,8 +505,7 @@ is_built_in_arenas(const struct verdict_facts *facts)
 static const char *
 place_of(const struct told *told, const struct rank_line *line, char text[PLACE_TEXT_BYTES])
 {
-	if (told->finding == NULL)
-		verdict_names(told->facts, line, told->verdict);
+	verdict_names(told->facts, line, told->verdict);
 	return verdict_line_text(line, text);
 }
 
@@ -531,6 +530,8 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	WORDS(domain, finding->domain->name)                                                                               \
 	WORDS(line_domain, facts->model->domains[line->domain].name)                                                       \
 	COUNT(count, finding->count)                                                                                       \
+	TEST(unlisted, verdict_unlisted_refusals(facts) != 0 && verdict_has_device(facts))                                 \
+	TEST(several_live, facts->live_count > 1)                                                                          \
 	TEST(single, finding->count == 1)                                                                                  \
 	WORDS(process, process_text(finding->process, PLACE_ROOM))                                                         \
 	TEST(peak, finding->is_peak)                                                                                       \

@@ -1,7 +1,7 @@
 /*
  * findings.h - what do the facts amount to, in the order in which a person should read it?
  *
- * A verdict is a cause, a list of findings, and advice. findings.c decides what is found; phrases_*.c have a sentence for each.
+ * A verdict is a cause, a list of findings, and advice. findings.c decides what is found; phrases.c has words for each.
  *
  * When full   further findings are left out.
  */
@@ -24,7 +24,7 @@ enum verdict_rank {
 };
 #define RANKS_SAID 2 // the first two: where something is said
 
-/* What a verdict is made of, one or two sentences each (phrases_*.c), its name in JSON, and its rank. */
+/* What a verdict is made of, one or two sentences each (phrases.c), its name in JSON, and its rank. */
 #define FINDING_KINDS(KIND)                                                                                           \
 	KIND(ENDING, "ending", HEADLINE)      /* how the program ended; with a refused request, its bytes and its line */ \
 	KIND(LOG, "system-log", EVIDENCE)     /* what a log of the system says of it */                                   \

@@ -10,7 +10,6 @@
 #include "verdict/phrases.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
 
 #include "analysis/refused_requests.h"
@@ -389,8 +388,8 @@ static const struct {
 	                                "[{!filled}{!end_sampled} then]." },
 	[FINDING_BESIDE] = { .text = "[{?several} In {process}, blocks][{!several} Blocks] of {where} ({bytes}) {beside_growth}[{?top_leaks} too]." },
 	[FINDING_BESIDE_ARENAS] = { .text = " Larger blocks of {where} ({bytes}) look like a leak too, perhaps of the same objects." },
-	[FINDING_OVER_LIMIT] = { .text = " More was live than the limit because not all of it was in memory: it was not touched yet, swapped out, or of a "
-	                                 "process that had just ended." },
+	[FINDING_OVER_LIMIT] = { .text = " More was live than the limit because not all of it was in memory: it was not touched yet, "
+	                                 "[{?several_live}swapped out, or of a process that had just ended][{!several_live}or swapped out]." },
 	[FINDING_PEAK] = { .text = "[{?own_peak}{?peak_within} It had at most {peak_most} in memory, up to {bytes} of it {peak_kind}.]"
 	                           "[{?own_peak}{!peak_within}[ It had at most {peak_most} in memory.] It held at most {bytes} {peak_kind}"
 	                           "[, {peak_touched} of it touched].]"
@@ -402,7 +401,7 @@ static const struct {
 	                                "[{!arena_words}allocated at {where}].[ In all kinds of memory that line held {all_kinds}.]" },
 	[FINDING_PEAK_IMPORTS] = { .text = " {bytes} of the {whole} ({share}) was left by imports." },
 	[FINDING_LITTLE_ROOM] = { .text = " At one sample {bytes} of the {room_of}'s {whole} was in use ({share})." },
-	[FINDING_RECOVERED] = { .text = " {refusals} refused, and the program went on; [{?single}it][{!single}the largest] "
+	[FINDING_RECOVERED] = { .text = " {refusals} refused, and the program went on; [{?single}{!unlisted}it][{!single}{!unlisted}the largest][{?unlisted}the largest that is known] "
 	                                "was for {bytes} in {domain}[ at {where}]." },
 	[FINDING_RELEASED_AT_EXIT] = { .text = " Exit handlers or destructors released {bytes} of {where}, which was held until the end." },
 	[FINDING_LOST_CHILDREN] = { .text = " {lost}[ The first to show no more activity (an idle process shows none) was {first_lost}.] Only its parent knows how"
@@ -497,6 +496,12 @@ verdict_say(const struct verdict_facts *facts, struct verdict *verdict)
 			say_template(&told, phrases[finding->kind].text);
 	}
 	verdict->rank = RANK_EVIDENCE; // of what else is said
+}
+
+const char *
+ending_template(enum verdict_cause cause)
+{
+	return cause < COUNT_OF(endings) ? endings[cause] : NULL;
 }
 
 const char *

@@ -20,7 +20,8 @@ expand_figure(const struct told *told, const char **at, char text[FIGURE_BYTES])
 
 	name += test != '\0';
 	figure_put(told, name, strcspn(name, "}"), figure);
-	*at = name + strcspn(name, "}") + 1;
+	*at = name + strcspn(name, "}");
+	*at += **at != '\0';
 	if (test == '\0')
 		memory_text_add(text, FIGURE_BYTES, "%s", figure);
 	return (figure[0] != '\0') == (test != '!');
@@ -43,7 +44,7 @@ expand(const struct told *told, const char **at, const char *ends, char text[FIG
 				memory_text_add(text, FIGURE_BYTES, "%s", part);
 			*at += **at != '\0';
 		} else {
-			size_t plain = strcspn(*at, "{[]|");
+			size_t plain = 1 + strcspn(*at + 1, "{[]|");
 
 			memory_text_add(text, FIGURE_BYTES, "%.*s", (int)plain, *at);
 			*at += plain;

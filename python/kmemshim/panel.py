@@ -5,6 +5,7 @@ The HTML has its style in it, and takes its colours from the page: it is read on
 outside is escaped.
 """
 import html
+import itertools
 import textwrap
 
 WIDTH = 100
@@ -74,8 +75,9 @@ class Panel:
                                          break_long_words=False, break_on_hyphens=False))
                 continue
             if kind == "bar":
-                cells = "".join(FILLS[name] * round(BAR * count / label) for name, count in content)
-                names = ", ".join(("%s %s %s" % (FILLS[name], name, size(count))).replace(" ", "\0") for name, count in content)
+                ends = [round(BAR * end / label) for end in itertools.accumulate(count for _, count in content)]
+                cells = "".join(FILLS.get(name, "?") * (end - start) for (name, _), start, end in zip(content, [0] + ends, ends))
+                names = ", ".join(("%s %s %s" % (FILLS.get(name, "?"), name, size(count))).replace(" ", "\0") for name, count in content)
                 names = textwrap.fill("%s: %s" % (size(label).replace(" ", "\0"), names), WIDTH, initial_indent="  ", subsequent_indent="  ",
                                       break_long_words=False, break_on_hyphens=False)
                 out += ["  " + cells, names.replace("\0", " ")]

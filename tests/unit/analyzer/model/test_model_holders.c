@@ -129,7 +129,7 @@ TEST(what_is_not_ours_is_none)
 TEST(strange_contents_do_no_harm)
 {
 	struct holders *holders = read_text(
-		HEAD_TEXT "[7, {}, null, {\"ways\": 3}, {\"ways\": [4, {\"kind\": \"lost\", \"items\": -5}],"
+		HEAD_TEXT "[7, {}, null, {\"ways\": 3}, {\"ways\": [4, {\"kind\": \"lost\", \"call\": \"?\", \"items\": -5}],"
 				  " \"place\": \"a\\u001b[31m\\nb\", \"line\": 1e99}]}");
 
 	assert_non_null(holders);

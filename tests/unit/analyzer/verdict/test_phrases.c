@@ -1,5 +1,5 @@
 /*
- * test_phrases.c - has each kind of finding its words, and are the figures in them known?
+ * test_phrases.c - have each kind of finding and each cause their words, and are the figures in them known?
  */
 #include "test.h"
 
@@ -8,19 +8,24 @@
 #include "verdict/phrases.h"
 #include "verdict/template.h"
 
-TEST(each_finding_has_words_of_known_figures)
+static void
+check(const char *name, const char *text)
 {
-	for (unsigned kind = 0; kind < FINDINGS; kind++) {
-		const char *text = phrase_template(kind);
-
-		if (text == NULL)
-			fail_msg("%s has no words", finding_name(kind));
-		for (const char *at = text; (at = strchr(at, '{')) != NULL;) {
-			at += at[1] == '?' || at[1] == '!' ? 2 : 1;
-			if (!figure_is_known(at, strcspn(at, "}")))
-				fail_msg("%s: no figure {%.*s}", finding_name(kind), (int)strcspn(at, "}"), at);
-		}
+	if (text == NULL)
+		fail_msg("%s has no words", name);
+	for (const char *at = text; (at = strchr(at, '{')) != NULL;) {
+		at += at[1] == '?' || at[1] == '!' ? 2 : 1;
+		if (!figure_is_known(at, strcspn(at, "}")))
+			fail_msg("%s: no figure {%.*s}", name, (int)strcspn(at, "}"), at);
 	}
+}
+
+TEST(each_finding_and_each_cause_has_words_of_known_figures)
+{
+	for (unsigned kind = 0; kind < FINDINGS; kind++)
+		check(finding_name(kind), phrase_template(kind));
+	for (unsigned cause = 0; cause < VERDICT_NO_PROCESS; cause++)
+		check(verdict_cause_name(cause), ending_template(cause));
 }
 
 RUN_TESTS(NULL, NULL)
