@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 #define TESTS_MAX 256
 
 static struct CMUnitTest test_list[TESTS_MAX];

@@ -18,7 +18,6 @@
 #include "model/model.h"
 #include "verdict/verdict.h"
 
-#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 #define HAND_SITES 16
 #define HAND_FRAMES 8
 #define KIB UINT64_C(1024)

@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
-
 /*
  * Runs the function in a forked child, for what changes the whole process (limits, identity, signals). Returns the wait
  * status: 0 = the function returned 0.

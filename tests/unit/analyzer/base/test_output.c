@@ -16,8 +16,6 @@
 #include "base/output.h"
 #include "scratch.h"
 
-#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
-
 static const char *
 out_path(void)
 {

@@ -8,7 +8,6 @@
 #include "base/text_clean.h"
 #include "base/text_pool.h"
 
-#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 #define TEXT(text) text, sizeof(text) - 1
 
 static const struct {

@@ -15,8 +15,6 @@
 #include "model/model_load.h"
 #include "scratch.h"
 
-#define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
-
 /* Cut anywhere: refused, or read without a crash. */
 TEST(a_file_cut_anywhere_is_no_crash)
 {
@@ -50,7 +48,7 @@ TEST(a_cut_capture_says_what_its_head_knows)
 	capture_builder_write(scratch_file, file, bytes);
 	whole = model_load(&options, &fail);
 	assert_non_null(whole);
-	for (size_t i = 0; i < COUNT_OF(cuts); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cuts); i++) {
 		struct model *model;
 
 		capture_builder_write(scratch_file, file, KMEM_HEAD_BYTES + cuts[i]);
@@ -106,7 +104,7 @@ TEST(what_was_being_written_is_left_out_without_a_word)
 		bool is_damage;
 	} cases[] = { { 2, 0, false }, { 130, 0, false }, { 0, 1, true }, { 2, 1, true } };
 
-	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_options options = { .capture = scratch_file };
 		struct fail fail;
 		size_t bytes;
@@ -139,7 +137,7 @@ TEST(a_total_that_differs_from_its_sites_is_damage)
 	} cases[] = { { 0, 0 },      { -131072, 0 },  { 131072, 0 },      { -140000, 1 },
 		          { 140000, 1 }, { 64 << 20, 1 }, { -(120 << 20), 1 } };
 
-	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		static const uint64_t frames[] = { 0x900000, 0x900100, 0x900200, 0x900300, 0x900400, 0x900500 };
 		struct capture_builder *builder = capture_builder_new();
 		struct model_options options = { .capture = scratch_file };
@@ -148,7 +146,7 @@ TEST(a_total_that_differs_from_its_sites_is_damage)
 		unsigned char *file;
 		struct model *model;
 
-		for (unsigned k = 0; k < COUNT_OF(frames); k++)
+		for (unsigned k = 0; k < ARRAY_LEN(frames); k++)
 			capture_builder_site(builder, KMEM_DOMAIN_HEAP, capture_builder_stack(builder, &frames[k], 1, 0), 60 << 20,
 			                     1215, 30 << 20, 15);
 		capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->peak.now += (uint64_t)cases[i].ahead_bytes;
@@ -185,7 +183,7 @@ TEST(a_record_that_contradicts_itself_is_left_out)
 		{ offsetof(struct kmem_site, peak) + 8, UINT64_C(1) << 40, false },
 	};
 
-	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct capture_builder *builder = capture_builder_new();
 		struct model_options options = { .capture = scratch_file, .is_salvage = true };
 		uint64_t listed_bytes = 0;
@@ -196,7 +194,7 @@ TEST(a_record_that_contradicts_itself_is_left_out)
 		size_t bytes;
 
 		capture_builder_header(builder)->generation_clock = kmem_clock_at(UINT64_C(360) << 20);
-		for (unsigned k = 0; k < COUNT_OF(frames); k++)
+		for (unsigned k = 0; k < ARRAY_LEN(frames); k++)
 			capture_builder_site(builder, KMEM_DOMAIN_HEAP, capture_builder_stack(builder, &frames[k], 1, 0), 60 << 20,
 			                     1215, 30 << 20, 15);
 		unsigned char *at = (unsigned char *)capture_builder_site_at(builder, 2) + cases[i].offset;

@@ -15,8 +15,6 @@
 #include "model/model_load.h"
 #include "scratch.h"
 
-#define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
-
 static struct kmem_header *
 header_of(unsigned char *file)
 {
@@ -188,7 +186,7 @@ TEST(what_another_user_says_of_starts_and_first_processes_is_not_believed)
 	write_process("planted/b.kmem", "own", 11, 10, 200, false);
 	write_process(planted[0], "own", 66, 1, 5000, true);
 	write_process(planted[1], "future", 77, 1, 9000, true);
-	for (size_t i = 0; i < COUNT_OF(planted); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(planted); i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", scratch_folder, planted[i]);
 		assert_int_equal(chown(path, 65534, 65534), 0);
 	}
@@ -248,7 +246,7 @@ TEST(texts_are_cleaned)
 		{ "c1 \xc2\x9b", "c1 ??" },
 	};
 
-	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char text[64];
 
 		strcpy(text, cases[i].text);

@@ -14,8 +14,6 @@
 #include "model/model_load.h"
 #include "scratch.h"
 
-#define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
-
 static struct kmem_header *
 header_of(unsigned char *file)
 {
@@ -686,7 +684,7 @@ check_case(size_t i, bool is_salvage)
 
 TEST(every_damage_is_refused_or_told)
 {
-	for (size_t i = 0; i < COUNT_OF(damages); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
 		check_case(i, false);
 		check_case(i, true);
 	}
@@ -696,7 +694,7 @@ TEST(a_sound_capture_has_no_damages)
 {
 	static const enum kmem_state states[] = { KMEM_STATE_RUNNING, KMEM_STATE_CLEAN_EXIT, KMEM_STATE_STARTING };
 
-	for (size_t i = 0; i < COUNT_OF(states); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(states); i++) {
 		struct model_options options = { .capture = scratch_file };
 		struct fail fail;
 		size_t bytes;

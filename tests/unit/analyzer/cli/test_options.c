@@ -11,7 +11,6 @@
 
 #include <stdlib.h>
 
-#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 #define WORDS 8
 
 static const struct {

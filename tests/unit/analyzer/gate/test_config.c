@@ -15,7 +15,6 @@
 #include "gate/pattern.h"
 #include "scratch.h"
 
-#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 #define MIB (UINT64_C(1) << 20)
 
 static void

@@ -10,7 +10,6 @@
 #define START UINT64_C(0x7f0000000000)
 #define PAGES 200u // of which the last is not there
 #define WORDS (PROCESS_MEMORY_PAGE / 8)
-#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
 static uint64_t image[PAGES * WORDS];
 static uint64_t fetched;

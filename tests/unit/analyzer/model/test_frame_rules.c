@@ -7,8 +7,6 @@
 
 #include "model/frame_rules.h"
 
-#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
-
 static struct model_frame
 python_frame(const char *file, const char *function)
 {

@@ -11,8 +11,6 @@
 #include "model/model_load.h"
 #include "scratch.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 static struct kmem_header *
 header_of(unsigned char *file)
 {
@@ -151,7 +149,7 @@ static const struct {
 
 TEST(what_is_damaged_is_left_out_and_told)
 {
-	for (size_t i = 0; i < COUNT_OF(damages); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
 		size_t bytes;
 		unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 
@@ -177,7 +175,7 @@ TEST(the_most_frequent_kinds_are_kept)
 	struct model_tally types[MODEL_TYPES_MAX];
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < COUNT_OF(names); i++)
+	for (unsigned i = 0; i < ARRAY_LEN(names); i++)
 		model_tally_add(types, &count, MODEL_TYPES_MAX, names[i], 10 * (i + 1));
 	model_tally_add(types, &count, MODEL_TYPES_MAX, names[7], 5);
 	model_tally_add(types, &count, MODEL_TYPES_MAX, names[0], 1); // too few: it was left out, and stays so

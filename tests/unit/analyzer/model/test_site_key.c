@@ -8,7 +8,6 @@
 
 #include "model/site_key.h"
 
-#define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
 #define FRAMES_MAX 6
 
 static const struct model_domain domains[] = { { .name = "heap" }, { .name = "cuda:0" } };
@@ -207,7 +206,7 @@ static const struct {
 
 TEST(keys_follow_the_code)
 {
-	for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
 		uint64_t left = key_of(&pairs[i].left);
 		uint64_t right = key_of(&pairs[i].right);
 

@@ -10,8 +10,6 @@
 
 #include "symbols/python_text.h"
 
-#define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
-
 static const struct {
 	const char *name;
 	uint32_t version, first_line;
@@ -52,7 +50,7 @@ static const struct {
 
 TEST(lines_are_those_of_the_interpreter)
 {
-	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		/* Of exactly the table's size, so that a sanitizer sees any step beyond it. */
 		uint8_t *table = malloc(cases[i].table_bytes + (cases[i].table_bytes == 0));
 		uint32_t line;

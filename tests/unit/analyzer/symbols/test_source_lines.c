@@ -12,8 +12,6 @@
 #include "scratch.h"
 #include "symbols/source_lines.h"
 
-#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
-
 static void
 write_file(const char *name, const char *text, size_t bytes)
 {

@@ -13,8 +13,6 @@
 #include "kmem_format.h"
 #include "unwind/unwind_rules.h"
 
-#define ARRAY_LEN(array) (sizeof(array) / sizeof(array)[0])
-
 static uint64_t seed = 20240607;
 static uintptr_t libc_code; // some of libc's own, not an interceptor of a sanitizer
 
