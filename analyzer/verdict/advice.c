@@ -484,13 +484,20 @@ advise_library(const struct verdict_facts *facts, size_t begin, size_t names_beg
 	add_advice("ask-runtime", verdict);
 }
 
-/* The value that the last line of a cell gave is in Out[], unless it was None: nobody looks for it there. */
+/*
+ * The value that the last line of a cell gave is in Out[], unless it was None: nobody looks for it there. Where a look has found another
+ * holder it was None, or is a small part of what the holder has.
+ */
 static void
 advise_out(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct model_site *site = facts->top_live.site_count != 0 ? facts->top_live.largest : NULL;
 
-	if (site == NULL || !verdict->is_top_named || cell_result_of(facts->model, site) == NULL)
+	const struct holders_line *held = verdict_holders_of(facts, &facts->top_live);
+	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
+
+	if (site == NULL || !verdict->is_top_named || cell_result_of(facts->model, site) == NULL ||
+	    (way != NULL && is_holder_known(facts, &facts->top_live) && !cell_result_is_kept(way)))
 		return;
 	add_advice("see-out", verdict);
 	say_next(verdict, "; IPython keeps what a cell shows in Out[] (%%kmem out lists it): end such a cell with ;");

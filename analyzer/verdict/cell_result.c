@@ -93,3 +93,13 @@ cell_result_of(const struct model *model, const struct model_site *site)
 	}
 	return NULL;
 }
+
+bool
+cell_result_is_kept(const struct holders_way *way)
+{
+	const struct way_step *root = way->step_count != 0 ? &way->steps[0] : NULL;
+
+	return root != NULL && root->kind == WAY_GLOBAL &&
+	       (strcmp(root->name, "Out") == 0 || strcmp(root->name, "_oh") == 0 ||
+	        root->name[strspn(root->name, "_0123456789")] == '\0');
+}

@@ -45,7 +45,7 @@ static const struct {
 
 TEST(the_last_expression_is_kept)
 {
-	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
 		if (cell_result_is_shown(cells[i].text, cells[i].line) != cells[i].is_shown)
 			fail_msg("case %zu: %s", i, cells[i].text);
 	}
@@ -71,6 +71,27 @@ TEST(the_outermost_cell_counts)
 	assert_null(cell_result_of(&model, &site));
 	site.frame_count = 0;
 	assert_null(cell_result_of(&model, &site));
+}
+
+TEST(ipython_keeps_results_by_names_of_its_own)
+{
+	static const struct {
+		enum way_step_kind kind;
+		const char *name;
+		bool is_kept;
+	} roots[] = {
+		{ WAY_GLOBAL, "_oh", true }, { WAY_GLOBAL, "Out", true },     { WAY_GLOBAL, "_", true },
+		{ WAY_GLOBAL, "_12", true }, { WAY_GLOBAL, "_cache", false }, { WAY_GLOBAL, "history", false },
+		{ WAY_LOCAL, "_", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
+		struct way_step step = { .kind = roots[i].kind, .name = roots[i].name };
+
+		if (cell_result_is_kept(&(struct holders_way){ .step_count = 1, .steps = &step }) != roots[i].is_kept)
+			fail_msg("root %s", roots[i].name);
+	}
+	assert_false(cell_result_is_kept(&(struct holders_way){ .step_count = 0 }));
 }
 
 RUN_TESTS(NULL, NULL)
