@@ -898,6 +898,10 @@ struct kmem_inherited {
 
 /* How a note begins that says whose malloc stands before the recorder's. */
 #define KMEM_NOTE_HIDDEN_HEAP "the heap is not recorded"
+/* And how it ends, where that can be mended. */
+#define KMEM_NOTE_PRELOAD_FIRST "put libkmemshim.so first in LD_PRELOAD"
+/* How a note ends about an interpreter whose frames are not read. */
+#define KMEM_NOTE_NATIVE_ONLY "stacks are native only"
 /* And that says what else than memory was refused; a sentence without its end. */
 #define KMEM_NOTE_THREAD "a thread could not be started"
 #define KMEM_NOTE_PROCESS "a process could not be started"

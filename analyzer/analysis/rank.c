@@ -267,6 +267,8 @@ rank_run(struct finished_model finished, const struct ranking *ranking, const ch
 	return ranked;
 }
 
+NAMES_OF(rank_name, [RANK_PEAK] = "peak", [RANK_LEAKS] = "leaks", [RANK_SITES] = "sites")
+
 void
 rank_free(struct ranked *ranked)
 {

@@ -24,8 +24,12 @@
 
 #include "model/model.h"
 
+/* What each ranking is of. */
+enum rank_of { RANK_PEAK, RANK_LEAKS, RANK_SITES, RANKS };
+const char *rank_name(unsigned number); // as the command: "peak"
+
 struct ranking {
-	const char *name;    // as the command: "peak", "leaks", "sites"
+	enum rank_of of;
 	const char *heading; // over the table
 	/* 0 comes first. */
 	unsigned (*tier)(const struct model *model, const struct model_site *site);

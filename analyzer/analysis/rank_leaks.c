@@ -709,7 +709,7 @@ leaks_bytes(const struct model_site *site)
 }
 
 const struct ranking rank_leaks = {
-	.name = "leaks",
+	.of = RANK_LEAKS,
 	.heading = "Still held, leaks first",
 	.tier = leaks_tier,
 	.bytes = leaks_bytes,

@@ -192,7 +192,8 @@ put_text_type(struct json_write *json, const struct json_field *field)
 		return;
 	}
 	json_write_open(json, "enum", '[');
-	for (unsigned i = 0; (value = field->values != NULL ? field->values[i] : field->value_of(i)) != NULL; i++)
+	for (unsigned i = field->values == NULL && field->value_of(0) == NULL; // which may stand for none
+	     (value = field->values != NULL ? field->values[i] : field->value_of(i)) != NULL; i++)
 		json_write_text(json, NULL, value);
 	if (field->without == JSON_NULL)
 		json_write_null(json, NULL);

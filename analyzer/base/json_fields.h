@@ -63,11 +63,12 @@ struct json_field {
 	bool is_count_short;
 	unsigned version; // JSON_VERSION
 	const struct json_object *object;
-	const char *(*name_of)(unsigned number);  // JSON_COUNTERS; NULL = no such counter
-	unsigned counters;                        // JSON_COUNTERS: numbers are below this
-	const char *const *values;                // of a text that is one of these; the last is NULL
-	const char *(*value_of)(unsigned number); // the same by number; NULL behind the last
-	bool (*is_known)(const void *owner);      // NULL = the value tells, or its object does
+	const char *(*name_of)(unsigned number); // JSON_COUNTERS; NULL = no such counter
+	unsigned counters;                       // JSON_COUNTERS: numbers are below this
+	const char *const *values;               // of a text that is one of these; the last is NULL
+	const char *(*value_of)(
+		unsigned number);                // the same by number; NULL behind the last, and of 0 where it stands for none
+	bool (*is_known)(const void *owner); // NULL = the value tells, or its object does
 	void (*put)(struct json_write *json, const void *owner);
 };
 

@@ -77,15 +77,14 @@ put_glance(struct report *report, const struct glance_options *wanted, FILE *str
 }
 
 bool
-cmd_run_summarise(const struct options *options, const struct launch *launch, FILE *stream,
-                  char cause[CMD_RUN_CAUSE_BYTES], struct fail *fail)
+cmd_run_summarise(const struct options *options, const struct launch *launch, FILE *stream, const char **cause,
+                  struct fail *fail)
 {
 	const struct report_options all = { .top = 0 };
 	enum terminal_color color = TERMINAL_COLOR_AUTO;
 	struct opened_report opened;
 	bool is_done = cmd_report_open(options, load_session(options, launch, fail), &rank_peak, &all, &opened, fail);
 
-	cause[0] = '\0';
 	if (options->color != NULL)
 		(void)terminal_color_of(options->color, &color);
 	if (is_done) {
@@ -93,7 +92,7 @@ cmd_run_summarise(const struct options *options, const struct launch *launch, FI
 			                                   .has_color = stream == stderr && terminal_has_color(stream, color),
 			                                   .domain = options->domain };
 
-		(void)snprintf(cause, CMD_RUN_CAUSE_BYTES, "%s", opened.report->verdict.cause);
+		*cause = verdict_cause_name(opened.report->verdict.cause);
 		is_done = put_glance(opened.report, &wanted, stream, fail);
 		(void)fprintf(stream, "More: kmemshim report %s\n", opened.report->argument);
 	}
@@ -154,7 +153,7 @@ run_program(const struct options *options, struct launch *launch, int *status, s
 	const char *wanted = launcher_folder(options->output, &is_named);
 	struct program program;
 	struct fail late;
-	char cause[CMD_RUN_CAUSE_BYTES];
+	const char *cause;
 	uid_t owner;
 
 	if (!launcher_find_shim(NULL, shim, fail) || !launcher_make_folder(options->output, folder, fail))
@@ -179,7 +178,7 @@ run_program(const struct options *options, struct launch *launch, int *status, s
 		return true;
 	if (launch->capture[0] == '\0')
 		cmd_run_say_nothing_recorded(launch, &program, stderr);
-	else if (!cmd_run_summarise(options, launch, stderr, cause, &late))
+	else if (!cmd_run_summarise(options, launch, stderr, &cause, &late))
 		(void)fprintf(stderr, "kmemshim: %s\n", late.text);
 	else if (program.obstacle != NULL)
 		(void)fprintf(stderr, "kmemshim: %s: not all was recorded: %s: %s\n", launch->arguments[0], program.obstacle,

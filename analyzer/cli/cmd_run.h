@@ -11,11 +11,9 @@
 #include "launch/launcher.h"
 #include "launch/program.h"
 
-#define CMD_RUN_CAUSE_BYTES 40
-
-/* Verdict and tables of what was recorded. cause: out, as in the report; "" when it fails. */
-bool cmd_run_summarise(const struct options *options, const struct launch *launch, FILE *stream,
-                       char cause[CMD_RUN_CAUSE_BYTES], struct fail *fail);
+/* Verdict and tables of what was recorded. cause: out, as in the report; unchanged when it fails. */
+bool cmd_run_summarise(const struct options *options, const struct launch *launch, FILE *stream, const char **cause,
+                       struct fail *fail);
 
 void cmd_run_say_nothing_recorded(const struct launch *launch, const struct program *program, FILE *stream);
 void cmd_run_say_not_started(const struct launch *launch, const struct program *program);

@@ -103,13 +103,12 @@ publish(const char *folder, const char *text)
 
 static void
 tell_death(const struct options *options, const struct launch *launch, const struct program *program,
-           const struct kernel_life *life, char cause[CMD_RUN_CAUSE_BYTES])
+           const struct kernel_life *life, const char **cause)
 {
 	OWNED char *text = NULL;
 	FILE *stream = memory_stream(&text, NULL);
 	struct fail fail;
 
-	cause[0] = '\0';
 	if (launch->capture[0] == '\0')
 		cmd_run_say_nothing_recorded(launch, program, stream);
 	else if (!cmd_run_summarise(options, launch, stream, cause, &fail))
@@ -152,8 +151,9 @@ judge_past(const struct options *options, struct kernel_life *past)
 	struct report *report = model != NULL ? report_build(model, &rank_peak, &rows, &fail) : NULL;
 
 	if (report != NULL) {
-		end.cause = report->verdict.cause;
-		end.is_death = (strcmp(end.cause, "container-limit") == 0 || strcmp(end.cause, "machine-memory") == 0) &&
+		end.cause = verdict_cause_name(report->verdict.cause);
+		end.is_death = (report->verdict.cause == VERDICT_CONTAINER_LIMIT ||
+		                report->verdict.cause == VERDICT_MACHINE_MEMORY) &&
 		               has_killed(model);
 	}
 	kernel_life_end(past, &end);
@@ -208,7 +208,6 @@ cmd_run_kernel(const struct options *options, struct launch *launch, int *status
 {
 	char shim[PATH_MAX];
 	char home[PATH_MAX];
-	char cause[CMD_RUN_CAUSE_BYTES] = "";
 	struct kernel_life life = { .file = -1 };
 	struct program program;
 	struct fail why;
@@ -232,15 +231,15 @@ cmd_run_kernel(const struct options *options, struct launch *launch, int *status
 	if (launch->start_error != 0)
 		cmd_run_say_not_started(launch, &program);
 
-	const struct kernel_end end = {
+	struct kernel_end end = {
 		.is_death = is_death(launch),
 		.exit_status = WIFEXITED(launch->wait_status) ? WEXITSTATUS(launch->wait_status) : -1,
 		.signal = WIFSIGNALED(launch->wait_status) ? WTERMSIG(launch->wait_status) : 0,
-		.cause = cause,
+		.cause = "",
 	};
 
 	if (end.is_death && launch->folder != NULL)
-		tell_death(options, launch, &program, &life, cause);
+		tell_death(options, launch, &program, &life, &end.cause);
 	kernel_life_end(&life, &end);
 	end_alike(launch);
 	return true;

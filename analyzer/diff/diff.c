@@ -396,8 +396,8 @@ add_notes(struct diff *diff)
 		         memory_printed("only the %s one has Python's arenas; the other was recorded with --python-objects or "
 		                        "PYTHONMALLOC=malloc, so lines of small objects differ: record both in the same way",
 		                        were_arenas ? "old" : "new"));
-	add_note(diff, note_sides(before->is_running, after->is_running, "still running", "still running",
-	                          ": \"at the end\" is now"));
+	add_note(diff, note_sides(before->cause == VERDICT_RUNNING, after->cause == VERDICT_RUNNING, "still running",
+	                          "still running", ": \"at the end\" is now"));
 	add_note(diff, note_sides(before->is_snapshot, after->is_snapshot, "snapshots", "a snapshot",
 	                          ": \"at the end\" is that moment; peaks are those of the whole run"));
 }

@@ -71,10 +71,11 @@ keep_place(struct diff_side *side, const struct report_line *line, bool has_numb
 	OWNED char *place = place_whole(where->file, has_number ? where->line : 0, where->function, where->module,
 	                                has_number ? where->offset : 0);
 
-	size_t bytes = strlen(place) + strlen(where->relation) + sizeof(" []");
+	size_t bytes = strlen(place) + strlen(model_relation_name(where->relation)) + sizeof(" []");
 	OWNED char *whole = memory_zeroed(bytes, 1);
 
-	(void)snprintf(whole, bytes, where->relation[0] != '\0' ? "%s [%s]" : "%s%s", place, where->relation);
+	(void)snprintf(whole, bytes, where->relation != MODEL_RELATION_OWN ? "%s [%s]" : "%s%s", place,
+	               model_relation_name(where->relation));
 	return keep(side, whole);
 }
 
@@ -84,7 +85,7 @@ apart(const struct report_line *line)
 {
 	uint64_t hash = mix(line->of.is_import ? 2 : 1, line->domain);
 
-	hash = mix(hash, line->where.relation);
+	hash = mix(hash, model_relation_name(line->where.relation));
 	hash = mix(hash, line->is_start_up ? "start-up" : "");
 	hash = mix(hash, line->estimate.library != NULL ? line->estimate.library : "");
 	return mix(hash, line->import);
@@ -165,8 +166,7 @@ diff_side_new(const struct report *report, const char *path, const char *domain)
 	side->process_count = report->process_count;
 	side->pid = report->processes[0].pid;
 	side->program = keep(side, report->processes[0].of.name);
-	side->cause = keep(side, report->verdict.cause);
-	side->is_running = strcmp(report->verdict.cause, "running") == 0;
+	side->cause = report->verdict.cause;
 	side->python_version = "";
 	for (size_t i = 0; i < report->process_count; i++) {
 		uint32_t version = report->processes[i].of.python_version;

@@ -12,6 +12,7 @@
 
 #include "model/domain.h"
 #include "model/site_key.h"
+#include "verdict/causes.h"
 
 struct report;
 struct text_pool;
@@ -61,8 +62,7 @@ struct diff_side {
 	uint32_t pid; // of its first process
 	size_t process_count;
 	const char *python_version; // "" = no interpreter
-	const char *cause;          // of its end, as in the report
-	bool is_running;
+	enum verdict_cause cause;
 	bool is_snapshot; // live figures are those of one; diff_side_new() leaves it to the caller
 	size_t line_count;
 	struct diff_line *lines;

@@ -43,7 +43,8 @@ add_side(const char *name, const struct diff_side *side, struct document *docume
 {
 	document_add(document, DOCUMENT_LINE, NULL, "%s  %s: %s (pid %" PRIu32 "%s)%s%s, %s", name, side->path,
 	             side->program, side->pid, side->process_count > 1 ? " and others" : "",
-	             side->python_version[0] != '\0' ? ", Python " : "", side->python_version, side->cause);
+	             side->python_version[0] != '\0' ? ", Python " : "", side->python_version,
+	             verdict_cause_name(side->cause));
 }
 
 static struct diff_figures

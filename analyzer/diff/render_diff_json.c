@@ -29,7 +29,7 @@ static const struct json_field side_fields[] = {
 	JSON_FIELD(program, "Of its first process: the executable, or an interpreter's script."),
 	JSON_FIELD(pid, "Of its first process."),
 	JSON_FIELD(python_version, "null = no interpreter.", .without = JSON_NULL),
-	JSON_FIELD(cause, "Of its end, as in the report.", .value_of = verdict_cause_name),
+	JSON_FIELD_OF(JSON_ENUM, "cause", cause, "Of its end, as in the report.", .value_of = verdict_cause_name),
 	JSON_LIST("domains", domains, domain_count, domain, ""),
 };
 static JSON_OBJECT_OF(side, NULL, "One of the two that are compared.");

@@ -78,15 +78,16 @@ read_capture(struct doctor *doctor, const char *name, const char *folder, bool i
 	for (size_t i = 0; i < process->note_count; i++) {
 		/* One that could not be read is tried again at the next stack. */
 		if (i == 0 || strcmp(process->notes[i], process->notes[i - 1]) != 0)
-			doctor_add(doctor, DOCTOR_NOTE, name, strstr(process->notes[i], "native only") != NULL ? other_python : "",
-			           "%s", process->notes[i]);
+			doctor_add(doctor, DOCTOR_NOTE, name,
+			           strstr(process->notes[i], KMEM_NOTE_NATIVE_ONLY) != NULL ? other_python : "", "%s",
+			           process->notes[i]);
 	}
 	if (is_python && process->note_count == 0 && process->python_version != 0)
 		doctor_add(doctor, DOCTOR_OK, name, "", "Python %u.%u.%u: its layout was checked, Python frames are recorded",
 		           process->python_version >> 24, process->python_version >> 16 & 0xff,
 		           process->python_version >> 8 & 0xff);
 	else if (is_python && process->note_count == 0)
-		doctor_add(doctor, DOCTOR_NOTE, name, other_python, "is not a supported CPython: stacks are native only");
+		doctor_add(doctor, DOCTOR_NOTE, name, other_python, "is not a supported CPython: " KMEM_NOTE_NATIVE_ONLY);
 	else if (!is_python)
 		doctor_add(doctor, DOCTOR_OK, name, "", "a trial run was recorded");
 	doctor_check_container(doctor, process->identity);

@@ -222,8 +222,8 @@ put_profile(struct profile *profile, const struct report *report, FILE *stream)
 	mapping->filename = text(profile, first != NULL ? first->of.name : "");
 	mapping->has_functions = mapping->has_filenames = mapping->has_line_numbers = mapping->has_inline_frames = true;
 
-	int64_t comment = text(
-		profile, TEXT(PLACE_TEXT_BYTES, "kmemshim, session %.80s: %.80s", report->session, report->verdict.cause));
+	int64_t comment = text(profile, TEXT(PLACE_TEXT_BYTES, "kmemshim, session %.80s: %.80s", report->session,
+	                                     verdict_cause_name(report->verdict.cause)));
 	whole.n_sample_type = VALUES;
 	whole.sample_type = types;
 	whole.period_type = types[VALUES - 1];

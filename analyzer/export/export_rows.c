@@ -18,7 +18,7 @@ export_run_of(const struct report *report)
 {
 	struct export_run run = { .session = report->session,
 		                      .program = "",
-		                      .cause = report->verdict.cause,
+		                      .cause = verdict_cause_name(report->verdict.cause),
 		                      .verdict = report->verdict.text,
 		                      .process_count = report->process_count };
 	const struct kmem_identity *identity;
@@ -60,13 +60,13 @@ export_rows_of(const struct report *report, const struct export_run *run, FILE *
 		json_write_number(&json, "pid", process != NULL ? process->pid : 0);
 		json_write_number(&json, "parent_pid", process != NULL ? process->parent_pid : 0);
 		json_write_text(&json, "process", process != NULL ? process->of.name : "");
-		json_write_text(&json, "state", process != NULL ? process->state : "unknown");
+		json_write_text(&json, "state", report_state_name(process != NULL ? process->state : REPORT_UNKNOWN));
 		json_write_text(&json, "domain", line.domain);
 		json_write_text(&json, "file", line.where.file);
 		json_write_number(&json, "line", line.where.line);
 		json_write_text(&json, "function", line.where.function);
 		json_write_text(&json, "module", line.where.module);
-		json_write_text(&json, "relation", line.where.relation);
+		json_write_text(&json, "relation", model_relation_name(line.where.relation));
 		json_write_bool(&json, "is_import", line.of.is_import);
 		json_write_number(&json, "peak_bytes", line.of.peak_bytes);
 		json_write_number(&json, "live_bytes", line.of.live_bytes);

@@ -73,8 +73,8 @@ put_verdict(struct json_write *json, const struct report *report)
 	const struct report_verdict *verdict = &report->verdict;
 
 	JSON_IN (json, "verdict", '{') {
-		json_write_text(json, "cause", verdict->cause);
-		json_write_text(json, "confidence", verdict->confidence);
+		json_write_text(json, "cause", verdict_cause_name(verdict->cause));
+		json_write_text(json, "confidence", verdict_confidence_name(verdict->confidence));
 		json_write_text(json, "next", verdict->next);
 		json_write_bool(json, "has_ended_well", verdict->has_ended_well);
 		json_write_text(json, "headline", verdict->headline);
@@ -97,7 +97,7 @@ put_device_room(struct json_write *json, const struct report *report, const stru
 	const struct model_failed *last = NULL;
 
 	EACH (request, report->requests, report->request_count) {
-		if (strcmp(request->state, "fatal") == 0 && request->of.total_bytes != 0 && request->device != NULL &&
+		if (request->state == REFUSAL_FATAL && request->of.total_bytes != 0 && request->device != NULL &&
 		    strcmp(request->device, device->name) == 0)
 			last = &request->of;
 	}
@@ -216,7 +216,7 @@ put_timeline(struct json_write *json, const struct report *report, const struct 
 		EACH (mark, process->marks, process->of.mark_count) {
 			JSON_IN (json, NULL, '[') {
 				put_number(json, mark->of.monotonic_ns > began_ns ? (mark->of.monotonic_ns - began_ns) / 1000 : 0);
-				json_write_text(json, NULL, mark->kind);
+				json_write_text(json, NULL, report_mark_kind(mark->of.kind));
 				put_number(json, text_number(numbers, mark->of.name));
 				json_write_bool(json, NULL, mark->of.is_snapshot);
 				put_number(json, mark->of.live_bytes);
@@ -236,7 +236,7 @@ put_processes(struct json_write *json, const struct report *report, struct numbe
 				json_write_text(json, "name", process->of.name);
 				json_write_number(json, "pid", process->pid);
 				json_write_signed(json, "parent", process->of.parent);
-				json_write_text(json, "state", process->state);
+				json_write_text(json, "state", report_state_name(process->state));
 				json_write_number(json, "peak", process->peak_bytes);
 				json_write_number(json, "live", process->of.live_bytes);
 				json_write_number(json, "inherited", process->of.inherited_bytes);

@@ -228,7 +228,7 @@ grouping_thread(const struct report_site *site, char text[PLACE_TEXT_BYTES])
 	char what[PLACE_TEXT_BYTES];
 
 	/* Frames that stand for those of another thread say who is to blame, not which thread it was. */
-	while (outermost > 0 && report_frame(site, outermost - 1).relation[0] != '\0')
+	while (outermost > 0 && report_frame(site, outermost - 1).relation != MODEL_RELATION_OWN)
 		outermost--;
 	if (site->of.frame_count == 0 || site->of.is_rest_of_arenas) {
 		put(text, site->of.is_rest_of_arenas && site->of.where != NULL ? site->of.where->function : "unknown thread");

@@ -92,7 +92,7 @@ moment_of(const struct report *report, const char *domain)
 	if (find(report, FINDING_DEVICE_REFUSED) != NULL)
 		return (struct moment){ "Held on the device now", &rank_peak, false, false, true };
 	if (find(report, FINDING_LIVE) != NULL)
-		return (struct moment){ strcmp(report->processes[0].state, "running") == 0 ? "Held now" : "Held at the end",
+		return (struct moment){ report->processes[0].state == REPORT_RUNNING ? "Held now" : "Held at the end",
 			                    &rank_sites, false, true, false };
 	if (find(report, FINDING_DEVICE_HELD) != NULL)
 		return on_device;
@@ -140,11 +140,11 @@ add_row(struct rows *rows, const struct row *row)
 
 /* The report's words for it are explained on its page. */
 static const char *
-relation_words(const char *relation)
+relation_words(enum model_relation relation)
 {
-	return strcmp(relation, "while") == 0        ? "in other threads meanwhile"
-	       : strcmp(relation, "started by") == 0 ? "in threads it gave work to"
-	                                             : relation;
+	return relation == MODEL_RELATION_WHILE        ? "in other threads meanwhile"
+	       : relation == MODEL_RELATION_STARTED_BY ? "in threads it gave work to"
+	                                               : "";
 }
 
 static const char *

@@ -52,37 +52,41 @@ struct group {
 /* ---- columns ---- */
 
 struct view {
-	const char *ranking;
+	enum rank_of ranking;
 	uint64_t (*asked)(const struct model_site *site);
 	struct document_column columns[7];
 };
 
 static const struct view views[] = {
-	{ "peak",
-	  model_site_peak,
-	  { { "peak", 9, 0 }, { "share", 7, 0 }, { "live", 10, 0 }, { "blocks", 10, 0 }, { "", -1, 0 } } },
-	{ "leaks",
-	  model_site_live,
-	  { { "live", 9, 0 }, { "share", 7, 0 }, { "leaking", 10, 0 }, { "blocks", 10, 0 }, { "", -1, 0 } } },
-	{ "sites",
-	  model_site_live,
-	  { { "live", 9, 0 },
-	    { "share", 7, 0 },
-	    { "blocks", 10, 0 },
-	    { "allocated", 11, 0 },
-	    { "calls", 12, 0 },
-	    { "", -1, 0 } } },
+	[RANK_PEAK] = { RANK_PEAK,
+	                model_site_peak,
+	                { { "peak", 9, 0 }, { "share", 7, 0 }, { "live", 10, 0 }, { "blocks", 10, 0 }, { "", -1, 0 } } },
+	[RANK_LEAKS] = { RANK_LEAKS,
+	                 model_site_live,
+	                 { { "live", 9, 0 },
+	                   { "share", 7, 0 },
+	                   { "leaking", 10, 0 },
+	                   { "blocks", 10, 0 },
+	                   { "", -1, 0 } } },
+	[RANK_SITES] = { RANK_SITES,
+	                 model_site_live,
+	                 { { "live", 9, 0 },
+	                   { "share", 7, 0 },
+	                   { "blocks", 10, 0 },
+	                   { "allocated", 11, 0 },
+	                   { "calls", 12, 0 },
+	                   { "", -1, 0 } } },
 };
 
 static void
 add_figures(const struct view *view, const struct figures *held, const char *share, const char *name,
             struct document *document)
 {
-	bool is_of_peak = strcmp(view->ranking, "peak") == 0;
+	bool is_of_peak = view->ranking == RANK_PEAK;
 	const char *live = UNITS_BYTES_OF(held->live_bytes, held->is_estimated);
 	const char *blocks = UNITS_COUNT_OF(held->live_count, held->is_estimated);
 
-	if (strcmp(view->ranking, "sites") == 0)
+	if (view->ranking == RANK_SITES)
 		DOCUMENT_ROW(document, live, share, blocks, UNITS_BYTES_OF(held->allocated_bytes, held->is_estimated),
 		             UNITS_COUNT_OF(held->allocated_count, held->is_estimated), name);
 	else
@@ -204,7 +208,7 @@ static void
 add_rows(const struct view *view, struct group *const *rows, size_t count, uint64_t top, const struct figures *sum,
          struct document *document)
 {
-	bool is_of_calls = strcmp(view->ranking, "sites") == 0;
+	bool is_of_calls = view->ranking == RANK_SITES;
 	uint64_t rest_bytes = 0;
 	size_t rest_count = 0;
 	size_t shown = 0;
@@ -236,13 +240,10 @@ add_rows(const struct view *view, struct group *const *rows, size_t count, uint6
 void
 render_groups(const struct report *report, enum grouping grouping, uint64_t top, struct document *document)
 {
-	const struct view *view = views;
+	const struct view *view = &views[report->ranking];
 	struct figures sum = { .shown_bytes = 0 };
 	bool has_devices = false;
 	size_t count = 0;
-
-	while (strcmp(view->ranking, report->ranking) != 0)
-		view++;
 
 	struct group *groups = gather(report, view, grouping, &sum, &has_devices);
 	OWNED struct group **rows = memory_zeroed(HASH_COUNT(groups), sizeof(struct group *));

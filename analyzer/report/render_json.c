@@ -93,18 +93,20 @@ static const struct json_field finding_fields[] = {
 	JSON_FIELD(bytes, "The amount that it is about; 0 = none."),
 	JSON_FIELD(share_ppm, "Of the whole that its sentence names, in parts per million; 0 = none."),
 	JSON_FIELD(where, "The line of code, as texts write it; null = none.", .without = JSON_NULL),
-	JSON_FIELD(confidence, "How far the evidence carries.", .value_of = report_confidence),
+	JSON_FIELD_OF(JSON_ENUM, "confidence", confidence, "How far the evidence carries.",
+	              .value_of = verdict_confidence_name),
 };
 static JSON_OBJECT_OF(finding, NULL, "What the facts amount to; one or two sentences of the text.");
 #undef OWNER
 
 #define OWNER struct report_verdict
 static const struct json_field verdict_fields[] = {
-	JSON_FIELD(
-		cause,
+	JSON_FIELD_OF(
+		JSON_ENUM, "cause", cause,
 		"container-limit: killed because a cgroup's limit was reached. machine-memory: killed because the machine was out of memory. shm-full: SIGBUS with a full /dev/shm. device-memory: ended after a device refused memory. request-refused: ended after a host request was refused. low-memory-daemon: killed by another program while memory was low. time-up: its limit of processor time was used up, or timeout(1) ended it. file-size-limit: SIGXFSZ. stack-overflow: it crashed where its stack could not grow, as the kernel's log shows. aborted: SIGABRT. crashed, signal, failed, exited: as the wait status says; the findings tell how near the limits were. child-killed: the program did well, or was stopped by a signal, but the kernel killed a child of it for memory. gone: no clean-exit mark, and nobody saw how. machine-restarted: this boot began right after its last sign of life. hardware: a log says that memory or a GPU failed under it. not-closed: another boot or machine, nothing can be said.",
 		.value_of = verdict_cause_name),
-	JSON_FIELD(confidence, "How far the evidence carries.", .value_of = report_confidence),
+	JSON_FIELD_OF(JSON_ENUM, "confidence", confidence, "How far the evidence carries.",
+	              .value_of = verdict_confidence_name),
 	JSON_FIELD(headline, "For a person, first: the cause, the line, who holds it."),
 	JSON_FIELD(next, "One thing to do."),
 	JSON_LIST("bar", bar, bar_count, memory_part,
@@ -301,8 +303,8 @@ static JSON_OBJECT_OF(held, is_composed, "What the process held on the device at
 static const struct json_field request_fields[] = {
 	JSON_OF(bytes, "Requested bytes."),
 	JSON_FIELD(domain, "Domain."),
-	JSON_FIELD(
-		state,
+	JSON_FIELD_OF(
+		JSON_ENUM, "state", state,
 		"pending: the process still runs and has not allocated there since. recovered: it went on; of a device, its thread got as much later, or enough to go on with. fatal: it ended with it.",
 		.value_of = refusal_state_name),
 	JSON_OF(error, "errno, or the CUDA result."),
@@ -324,8 +326,6 @@ static JSON_OBJECT_OF(request, NULL, "A request for memory that the system refus
 
 /* --- the whole --------------------------------------------------------------------------------------------------- */
 
-static const char *const ranking_names[] = { "peak", "leaks", "sites", NULL };
-
 #define OWNER struct report
 static const struct json_field verify_fields[] = {
 	JSON_FIELD_AS("checked", verify_checked, "Stacks taken twice."),
@@ -336,10 +336,10 @@ static JSON_OBJECT_OF(verify, NULL, "Self-check of native stacks (KMEMSHIM_VERIF
 static const struct json_field report_fields[] = {
 	JSON_FIELD_WHOLE(JSON_VERSION, "schema", "Version of this schema.", .version = REPORT_SCHEMA),
 	JSON_FIELD(session, "Id that the processes of one run share."),
-	JSON_FIELD(
-		ranking,
+	JSON_FIELD_OF(
+		JSON_ENUM, "ranking", ranking,
 		"What orders lines and sites. peak: by peak_bytes. leaks: classes leak and swept first, then too-short of which every generation is still alive, then the rest, by live_bytes. sites: by live_bytes. What imports left comes after what code of the program holds, address space (reserved, file) after memory.",
-		.values = ranking_names),
+		.value_of = rank_name),
 	JSON_FIELD_OF(JSON_OBJECT, "verdict", verdict, "", .object = &verdict_object),
 	JSON_FIELD_WHOLE(
 		JSON_MAP, "totals",

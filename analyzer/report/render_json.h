@@ -24,8 +24,8 @@
 #define JSON_OF(member, meaning_, ...) JSON_FIELD_AS(#member, of.member, meaning_, __VA_ARGS__)
 
 #define RELATION                                                                                                    \
-	JSON_FIELD(                                                                                                     \
-		relation,                                                                                                   \
+	JSON_FIELD_OF(                                                                                                  \
+		JSON_ENUM, "relation", relation,                                                                            \
 		"Left out unless the thread had no Python frames and this one is another thread's. while: the user's line " \
 		"at which a Python thread was seen last. started by: where the thread was created, or given this work.",    \
 		.without = JSON_LEFT_OUT, .value_of = report_relation)

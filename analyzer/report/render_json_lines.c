@@ -261,7 +261,7 @@ put_frames(struct json_write *json, const void *owner)
 	for (uint32_t i = 0; i < site->of.frame_count; i++) {
 		struct report_frame frame = report_frame(site, i);
 
-		if (frame.relation[0] != '\0') {
+		if (frame.relation != MODEL_RELATION_OWN) {
 			json_object_write(json, NULL, &frame_object, &frame);
 			continue;
 		}

@@ -77,17 +77,14 @@ static JSON_OBJECT_OF(
 	resident, is_resident_sampled,
 	"What the resident set was made of when its mappings were sampled last, which may be older than resident_bytes.");
 
-static const char *const states[] = { "starting", "running", "exited",  "exec-replaced",
-	                                  "signal",   "gone",    "unknown", NULL };
-
 #undef OWNER
 #define OWNER struct report_steps
 JSON_KNOWN(are_there_steps, count != 0)
 
 static const struct json_field steps_fields[] = {
 	JSON_FIELD(count, "How many were begun."),
-	JSON_FIELD(
-		source,
+	JSON_FIELD_OF(
+		JSON_ENUM, "source", source,
 		"program: it said so (kmemshim_step()). loop: rounds of the outermost loop that was seen. cells: of a notebook.",
 		.value_of = report_step_source),
 	JSON_FIELD(is_estimated, "count is from samples."),
@@ -104,8 +101,8 @@ static const struct json_field mark_fields[] = {
 	JSON_OF(sequence, "Its number in the process; --at takes it as #NUMBER."),
 	JSON_OF(name, "As it was given, at most 55 bytes; \"\" when it has none."),
 	JSON_OF(is_cut, "The name was longer."),
-	JSON_FIELD(
-		kind,
+	JSON_FIELD_OF(
+		JSON_ENUM, "kind", of.kind,
 		"program: kmemshim_mark() or kmemshim_snapshot(). outside: kmemshim mark or snapshot. guard: the guard was passed. refused: a request was refused. even: run --snapshots. high-water: live bytes were the highest so far.",
 		.value_of = report_mark_kind),
 	JSON_FIELD(age_ns, "Since the start of the process, nanoseconds."),
@@ -172,10 +169,10 @@ static const struct json_field process_fields[] = {
 	JSON_OF(name, "Script, or base name of the executable."),
 	JSON_FIELD(command, "Command line as a shell would take it; cut after 4096 bytes."),
 	JSON_FIELD(directory, "Working directory at start."),
-	JSON_FIELD(
-		state,
+	JSON_FIELD_OF(
+		JSON_ENUM, "state", state,
 		"signal: ended by a signal, seen by the launcher. gone: not alive, no clean-exit mark, same boot. unknown: not closed, another boot or machine.",
-		.values = states),
+		.value_of = report_state_name),
 	JSON_FIELD(exit_status, "Exit status; null = not known, or ended by a signal.", .without = JSON_NULL,
 	           .is_known = has_exited),
 	JSON_FIELD(signal, "Signal that ended it; null = none or not known.", .without = JSON_NULL),

@@ -18,10 +18,10 @@
 static const char *
 steps_text(const struct report_steps *steps, char text[512])
 {
-	const char *what = strcmp(steps->source, "cells") == 0 ? "cell" : "step";
-	const char *of = strcmp(steps->source, "program") == 0 ? " of the program" : "";
+	const char *what = steps->source == REPORT_STEPS_CELLS ? "cell" : "step";
+	const char *of = steps->source == REPORT_STEPS_PROGRAM ? " of the program" : "";
 
-	if (strcmp(steps->source, "loop") != 0)
+	if (steps->source != REPORT_STEPS_LOOP)
 		memory_text_in(text, 512, "%s %s%s%s", UNITS_COUNT(steps->count), what, UNITS_S(steps->count), of);
 	else if (steps->line != 0)
 		memory_text_in(text, 512, "%s rounds, seen at %s:%" PRIu32 " %s", UNITS_COUNT(steps->count),

@@ -34,7 +34,7 @@ has_python_frame(const struct report_site *site)
 	for (uint32_t i = 0; i < site->of.frame_count; i++) {
 		struct report_frame frame = report_frame(site, i);
 
-		if (frame.of.kind == MODEL_FRAME_PYTHON && frame.relation[0] == '\0')
+		if (frame.of.kind == MODEL_FRAME_PYTHON && frame.relation == MODEL_RELATION_OWN)
 			return true;
 	}
 	return false;
@@ -44,7 +44,7 @@ has_python_frame(const struct report_site *site)
 static bool
 is_shown(const struct report_frame *frame, const struct report_frame *inner, bool has_python)
 {
-	if (frame->is_of_starter) // forty frames of a library do not tell more than the user's own
+	if (frame->relation == MODEL_RELATION_STARTED_BY) // forty frames of a library do not tell more than the user's own
 		return frame->of.is_user;
 	if (frame->of.kind == MODEL_FRAME_PYTHON)
 		return true;
@@ -92,8 +92,8 @@ add_frame(const struct report_frame *frame, const char *relation, const char *af
 static const char *
 relation_of(const struct report_frame *frame, bool is_native)
 {
-	if (frame->relation[0] != '\0')
-		return frame->is_of_starter ? "by" : "while ";
+	if (frame->relation != MODEL_RELATION_OWN)
+		return frame->relation == MODEL_RELATION_STARTED_BY ? "by" : "while ";
 	return is_native ? "" : "from";
 }
 
@@ -163,7 +163,7 @@ compare_callers(const struct caller *a, const struct caller *b)
 static uint64_t
 figure_of(const struct report *report, const struct report_line *line, const struct report_site *site)
 {
-	if (strcmp(report->ranking, "peak") == 0)
+	if (report->ranking == RANK_PEAK)
 		return site->of.peak_bytes;
 	return line->of.live_bytes != 0 ? site->of.live_bytes : site->of.allocated_bytes;
 }
@@ -316,7 +316,7 @@ add_outside(struct stack *stack, uint32_t first, bool is_of_user)
 		if (!is_shown_of(stack, i, &frame) || (stack->is_users_only && !frame.of.is_user) || is_thread_start(&frame))
 			continue;
 		/* What dispatches to the user's line is a loop of some library: one frame tells which. */
-		if (is_of_user && !stack->is_users_only && frame.relation[0] == '\0') {
+		if (is_of_user && !stack->is_users_only && frame.relation == MODEL_RELATION_OWN) {
 			add_one(stack, &frame, "from", STACK_FRAMES + 1);
 			return;
 		}
@@ -386,7 +386,7 @@ render_stack(const struct report *report, const struct report_line *line, const 
 
 		/* Nobody but IPython calls a cell. */
 		if ((place_is_cell(frame.of.file) && !stack.is_users_only) ||
-		    (frame.relation[0] == '\0' && add_callers(report, line, document)))
+		    (frame.relation == MODEL_RELATION_OWN && add_callers(report, line, document)))
 			return;
 		add_outside(&stack, number + 1, frame.of.is_user);
 	}

@@ -75,7 +75,6 @@ shown_live(const struct report_line *line)
 }
 
 struct table {
-	const char *ranking;
 	const char *nothing; // said when no row has anything to show
 	uint64_t (*shown)(const struct report_line *line);
 	struct document_column columns[9];
@@ -87,24 +86,21 @@ struct table {
 		"allocated at", -1, DOCUMENT_CODE \
 	}
 static const struct table tables[] = {
-	{ "peak",
-	  "nothing was allocated",
-	  shown_peak,
-	  { { "peak", 9, 0 }, { "of domain", 11, 0 }, { "live", 10, 0 }, { "blocks", 10, 0 }, PLACES } },
-	{ "leaks",
-	  "nothing is live",
-	  shown_live,
-	  { { "live", 9, 0 },
-	    { "of domain", 11, 0 },
-	    { "blocks", 10, 0 },
-	    { "released", 10, 0 },
-	    { "class", -8, 0 },
-	    { "gens", 7, 0 },
-	    PLACES } },
-	{ "sites",
-	  "nothing was allocated",
-	  shown_any,
-	  { { "live", 9, 0 }, { "blocks", 10, 0 }, { "allocated", 11, 0 }, { "calls", 12, 0 }, PLACES } },
+	[RANK_PEAK] = { "nothing was allocated",
+	                shown_peak,
+	                { { "peak", 9, 0 }, { "of domain", 11, 0 }, { "live", 10, 0 }, { "blocks", 10, 0 }, PLACES } },
+	[RANK_LEAKS] = { "nothing is live",
+	                 shown_live,
+	                 { { "live", 9, 0 },
+	                   { "of domain", 11, 0 },
+	                   { "blocks", 10, 0 },
+	                   { "released", 10, 0 },
+	                   { "class", -8, 0 },
+	                   { "gens", 7, 0 },
+	                   PLACES } },
+	[RANK_SITES] = { "nothing was allocated",
+	                 shown_any,
+	                 { { "live", 9, 0 }, { "blocks", 10, 0 }, { "allocated", 11, 0 }, { "calls", 12, 0 }, PLACES } },
 };
 
 /* ranked_bytes: by which rows are ordered; its share is that of what is in memory. */
@@ -494,7 +490,7 @@ add_line(const struct report *report, size_t number, const struct table *table, 
 	if (line.way_count != 0 && table->shown == shown_live) // once in a report
 		render_holder(&line.ways[0], line.held_samples, document);
 	render_stack(report, &line, options, document);
-	remarks->has_relations |= line.where.relation[0] != '\0';
+	remarks->has_relations |= line.where.relation != MODEL_RELATION_OWN;
 	note_frame(remarks, line.largest.of.where, line.where.offset);
 	for (uint32_t i = 0; i < line.largest.of.frame_count && options->is_native; i++)
 		note_frame(remarks, line.largest.of.frames[i], report_frame(&line.largest, i).offset);
@@ -526,14 +522,12 @@ add_remarks(const struct remarks *remarks, struct document *document)
 void
 render_lines(const struct report *report, const struct render_options *options, struct document *document)
 {
-	const struct table *table = tables;
+	const struct table *table = &tables[report->ranking];
 	struct gathered all;
 	struct table_rest rest;
 	struct table_rest space; // holds no memory: not in one sum with it
 	struct remarks remarks = { .has_untouched = false };
 
-	while (strcmp(table->ranking, report->ranking) != 0)
-		table++;
 	gather(report, table, options, &all);
 	choose_rows(all.lines, all.count, report->line_count, &rest, &space);
 	document_add(document, DOCUMENT_HEADING, NULL, "%s%s",

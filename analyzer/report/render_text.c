@@ -50,7 +50,7 @@ put_bar_names(const struct report *report, uint64_t whole_bytes, size_t columns,
 		                       ? TEXT(128, "%s %s %s%s", fills[part->bar], part->name, UNITS_BYTES(part->bytes),
 		                              i + 1 < verdict->bar_count ? "," : "")
 		                       : TEXT(128, "(%.1f s before %s)", (double)age_ns / 1e9,
-		                              strcmp(verdict->cause, "running") == 0 ? "it was last seen" : "the end");
+		                              verdict->cause == VERDICT_RUNNING ? "it was last seen" : "the end");
 		size_t width = text_columns(text, strlen(text));
 		bool is_new = column + 1 + width > columns;
 
@@ -307,9 +307,9 @@ add_process(const struct report_process *process, size_t depth, struct document 
 	                                                 : "none seen";
 
 	DOCUMENT_ROW(document, TEXT(64, "  %*s%.*s", indent, "", 27 - indent, process->of.name),
-	             TEXT(16, "%" PRIu32, process->pid), process->state, UNITS_BYTES(process->peak_bytes),
-	             UNITS_BYTES(process->of.live_bytes), is_heir ? UNITS_BYTES(process->of.inherited_bytes) : "",
-	             is_heir ? copied : "");
+	             TEXT(16, "%" PRIu32, process->pid), report_state_name(process->state),
+	             UNITS_BYTES(process->peak_bytes), UNITS_BYTES(process->of.live_bytes),
+	             is_heir ? UNITS_BYTES(process->of.inherited_bytes) : "", is_heir ? copied : "");
 }
 
 /* What it held at most, or copied. */
@@ -430,7 +430,7 @@ add_requests(const struct report *report, struct document *document)
 		bool has_domain = report_has_domain(report, request->domain);
 
 		is_any = is_any || has_domain;
-		told = has_domain && !request->is_recovered && request->is_composed ? request : told;
+		told = has_domain && request->state != REFUSAL_RECOVERED && request->is_composed ? request : told;
 	}
 	if (!is_any && (count == 0 || report->domain != NULL))
 		return;
@@ -447,7 +447,7 @@ add_requests(const struct report *report, struct document *document)
 			times++;
 			continue;
 		}
-		DOCUMENT_ROW(document, UNITS_BYTES(request->of.bytes), request->domain, request->state,
+		DOCUMENT_ROW(document, UNITS_BYTES(request->of.bytes), request->domain, refusal_state_name(request->state),
 		             TEXT(PLACE_TEXT_BYTES + 64, "at %s%s", report_place_text(&request->where, PLACE_ROOM),
 		                  times > 1 ? TEXT(64, ", %s times", UNITS_COUNT(times)) : ""));
 		times = 1;

@@ -135,22 +135,22 @@ build_domains(struct report *report, const struct model *model)
 	}
 }
 
-static const char *
+static enum report_state
 state_of(const struct model_process *process, const struct verdict_now *now)
 {
 	const struct kmem_launcher *launcher = process->launcher;
 
 	if (launcher != NULL)
-		return WIFSIGNALED(launcher->wait_status) ? "signal" : "exited";
+		return WIFSIGNALED(launcher->wait_status) ? REPORT_SIGNAL : REPORT_EXITED;
 	if (process->state == KMEM_STATE_CLEAN_EXIT)
-		return "exited";
+		return REPORT_EXITED;
 	if (process->state == KMEM_STATE_EXEC_REPLACED)
-		return "exec-replaced";
+		return REPORT_EXEC_REPLACED;
 	if (process->is_alive)
-		return process->state == KMEM_STATE_STARTING ? "starting" : "running";
+		return process->state == KMEM_STATE_STARTING ? REPORT_STARTING : REPORT_RUNNING;
 	if (process->identity->boot_id[0] == '\0' || strcmp(process->identity->boot_id, now->boot_id) != 0)
-		return "unknown";
-	return "gone";
+		return REPORT_UNKNOWN;
+	return REPORT_GONE;
 }
 
 static const struct report_built *
@@ -338,13 +338,11 @@ build_requests(struct report *report, const struct model *model)
 	report->requests = memory_zeroed(model->failed_count, sizeof(*report->requests));
 	for (size_t i = 0; i < model->failed_count; i++) {
 		const struct model_failed *failed = &model->failed[i];
-		enum refusal_state state = refusal_state(model, verdict_now(), failed);
 
 		report->requests[i] = (struct report_request){
 			.of = *failed,
 			.domain = model->domains[failed->domain].name,
-			.state = refusal_state_name(state),
-			.is_recovered = state == REFUSAL_RECOVERED,
+			.state = refusal_state(model, verdict_now(), failed),
 			.pid = model->processes[failed->process].identity->pid,
 			.where = report_place_of(report->rows, failed->site),
 		};
@@ -406,7 +404,7 @@ report_rank(struct report *report, const struct ranking *ranking, const struct r
 	rank_free(rows->ranked);
 	rows->ranked = rank_run(rows->finished, ranking, options->domain);
 	report->domain = options->domain;
-	report->ranking = ranking->name;
+	report->ranking = ranking->of;
 	report->heading = ranking->heading;
 	report->frames_bytes = options->frames_bytes;
 	report->line_total = rows->ranked->line_count;
@@ -428,7 +426,7 @@ findings_of(struct report_rows *rows, size_t *count)
 			.bytes = from->bytes,
 			.share_ppm = verdict_share(from->bytes, from->whole_bytes),
 			.where = from->line.site_count != 0 ? verdict_line_text(&from->line, rows->places[i]) : NULL,
-			.confidence = verdict_confidence_name(from->confidence),
+			.confidence = from->confidence,
 		};
 	}
 	return rows->findings;
@@ -457,8 +455,8 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 		verdict_decide(rows->finished, verdict_now(), &rows->verdict);
 	report->verdict = (struct report_verdict){
 		.domain = options->is_verdict_of_domain ? options->domain : NULL,
-		.cause = verdict_cause_name(rows->verdict.cause),
-		.confidence = verdict_confidence_name(rows->verdict.confidence),
+		.cause = rows->verdict.cause,
+		.confidence = rows->verdict.confidence,
 		.headline = rows->verdict.said[RANK_HEADLINE],
 		.next = rows->verdict.next,
 		.evidence = rows->verdict.said[RANK_EVIDENCE],

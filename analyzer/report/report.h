@@ -20,12 +20,14 @@
 #include "analysis/line_growth.h"
 #include "analysis/line_steps.h"
 #include "analysis/rank.h"
+#include "analysis/refused_requests.h"
 #include "base/fail.h"
 #include "base/place.h"
 #include "kmem_format.h"
 #include "model/model.h"
 #include "model/model_holders.h"
 #include "symbols/source_lines.h"
+#include "verdict/causes.h"
 #include "verdict/facts.h"
 #include "verdict/findings.h"
 
@@ -47,13 +49,13 @@ struct report_finding {
 	uint64_t bytes; // 0 = no amount
 	uint64_t share_ppm;
 	const char *where; // a line as texts write it; NULL = none
-	const char *confidence;
+	enum verdict_confidence confidence;
 };
 
 struct report_verdict {
-	const char *cause;
-	const char *confidence; // "certain", "likely", "possible", "unknown"
-	const char *headline;   // the cause, the line, who holds it; at most a few lines
+	enum verdict_cause cause;
+	enum verdict_confidence confidence;
+	const char *headline; // the cause, the line, who holds it; at most a few lines
 	const char *next;
 	const char *evidence; // what that rests on, and what else was found; "" = nothing
 	const char *text;     // headline and evidence
@@ -100,25 +102,26 @@ struct report_built {
 	uint64_t error_bytes; // of copied_bytes, in 95 of 100 cases
 };
 
+enum report_steps_of { REPORT_STEPS_NONE, REPORT_STEPS_CELLS, REPORT_STEPS_LOOP, REPORT_STEPS_PROGRAM };
+const char *report_step_source(unsigned number); // NULL, "cells", "loop", "program"
+
 /* Rounds of what a process does again and again. */
 struct report_steps {
-	uint64_t count;     // 0 = none, and nothing else here is known
-	const char *source; // report_step_source()
+	uint64_t count; // 0 = none, and nothing else here is known
+	enum report_steps_of source;
 	bool is_estimated;
 	const char *file; // of a loop: the line that comes again; "" = unknown
 	uint32_t line;
 	const char *function;
 	uint64_t ns; // of one, on average; 0 = not known
 };
-const char *report_step_source(unsigned number); // "cells", "loop", "program"
 
 /* A moment with a name. */
 struct report_mark {
 	struct model_mark of;
-	const char *kind; // report_mark_kind()
-	uint64_t age_ns;  // since the start of its process
+	uint64_t age_ns; // since the start of its process
 };
-const char *report_mark_kind(unsigned number); // "program", "outside", "guard", "refused", "even", "high-water"
+const char *report_mark_kind(unsigned number); // NULL, "program", "outside", "guard", "refused", "even", "high-water"
 
 struct report_place {
 	bool is_known;
@@ -126,8 +129,8 @@ struct report_place {
 	uint32_t line;
 	const char *function;
 	const char *module;
-	uint64_t offset;        // in the module, of native code without any name; 0 = none
-	const char *relation;   // "" = of the stack itself; else "while", "started by"
+	uint64_t offset; // in the module, of native code without any name; 0 = none
+	enum model_relation relation;
 	const char *source;     // text of the line; "" = unknown
 	bool is_source_changed; // unknown because the file was changed since the program started
 };
@@ -159,13 +162,25 @@ struct report_timeline {
 	struct report_point *points; // oldest first
 };
 
+/* signal: it ended by one, as its launcher saw. unknown: not closed, another boot or machine. */
+enum report_state {
+	REPORT_STARTING,
+	REPORT_RUNNING,
+	REPORT_EXITED,
+	REPORT_EXEC_REPLACED,
+	REPORT_SIGNAL,
+	REPORT_GONE,
+	REPORT_UNKNOWN
+};
+const char *report_state_name(unsigned number); // "starting"; NULL behind the last
+
 struct report_process {
 	struct model_process of;
 	uint32_t pid;
 	uint32_t parent_pid;
 	const char *command; // as a shell would take it
 	const char *directory;
-	const char *state;          // "running", "exited", "exec-replaced", "signal", "gone", "starting", "unknown"
+	enum report_state state;
 	int exit_status;            // -1 = none or unknown
 	int signal;                 // 0 = none or unknown
 	const char *python_version; // "3.11.7"; "" = no interpreter
@@ -196,15 +211,13 @@ const char *report_resident_meaning(unsigned part);
 const char *report_own_name(unsigned part); // "addresses", ...; NULL = no such part
 
 /* What texts may say, by number from 0; NULL behind the last. */
-const char *report_confidence(unsigned number);
-const char *report_relation(unsigned number);
+const char *report_relation(unsigned number); // of MODEL_RELATION_OWN too
 const char *report_line_pace(unsigned number);
 
 struct report_frame {
 	struct model_frame of;
-	uint64_t offset;                    // as in struct report_place
-	const char *relation;               // as in struct report_place
-	bool is_of_starter;                 // the relation is "started by"
+	uint64_t offset; // as in struct report_place
+	enum model_relation relation;
 	const struct model_frame *identity; // equal for equal frames
 };
 
@@ -236,8 +249,7 @@ struct report_memory {
 struct report_request {
 	struct model_failed of;
 	const char *domain;
-	const char *state; // "pending", "recovered", "fatal"
-	bool is_recovered;
+	enum refusal_state state;
 	uint32_t pid;
 	struct report_place where;
 	/* Of the device that refused, at that moment. */
@@ -339,7 +351,7 @@ struct report_options {
 };
 
 struct report {
-	const char *ranking; // "peak", "leaks", "sites"
+	enum rank_of ranking;
 	const char *heading;
 	const char *session;
 	const char *argument; // as in struct model

@@ -58,7 +58,7 @@ report_line_figures(const struct report *report, size_t number)
 		.where = report_place_without_source(line->largest),
 		.estimate = report_estimate_of(rows->model, line->domain, line->live_bytes, line->peak_bytes, line->largest,
 		                               line->samples),
-		.domain_bytes = strcmp(report->ranking, "peak") == 0 ? domain->peak_bytes : domain->live_bytes,
+		.domain_bytes = report->ranking == RANK_PEAK ? domain->peak_bytes : domain->live_bytes,
 		.domain_untouched_bytes = domain->untouched_bytes,
 		.may_be_built_once = rank_may_be_built_once(line->telling),
 		.is_device = domain_is_driver(domain->id.kind),
@@ -164,13 +164,11 @@ struct report_frame
 report_frame(const struct report_site *site, uint32_t number)
 {
 	const struct model_frame *frame = site->of.frames[number];
-	enum model_relation relation = model_relation_of(&site->of, number);
 
 	return (struct report_frame){
 		.of = *frame,
 		.offset = report_offset_of(frame),
-		.relation = model_relation_name(relation),
-		.is_of_starter = relation == MODEL_RELATION_STARTED_BY,
+		.relation = model_relation_of(&site->of, number),
 		.identity = frame,
 	};
 }

@@ -55,11 +55,15 @@ report_loss_meaning(unsigned loss, uint64_t count)
 	return count == 1 && losses[loss].one != NULL ? losses[loss].one : losses[loss].many;
 }
 
+NAMES_OF(report_state_name, [REPORT_STARTING] = "starting", [REPORT_RUNNING] = "running", [REPORT_EXITED] = "exited",
+         [REPORT_EXEC_REPLACED] = "exec-replaced", [REPORT_SIGNAL] = "signal", [REPORT_GONE] = "gone",
+         [REPORT_UNKNOWN] = "unknown")
+
 const char *
 report_place_text(const struct report_place *where, char text[PLACE_TEXT_BYTES])
 {
 	(void)place_text(where->file, where->line, where->function, where->module, where->offset, text);
-	return place_related(where->relation, text);
+	return place_related(model_relation_name(where->relation), text);
 }
 
 bool
@@ -79,15 +83,9 @@ report_loss_is_serious(unsigned loss)
 }
 
 const char *
-report_confidence(unsigned number)
-{
-	return verdict_confidence_name(number + VERDICT_UNKNOWN); // the one before has no name
-}
-
-const char *
 report_relation(unsigned number)
 {
-	return model_relation_name(number + MODEL_RELATION_WHILE); // its own has no name
+	return number != MODEL_RELATION_OWN ? model_relation_name(number) : NULL;
 }
 
 static const struct resident_part {

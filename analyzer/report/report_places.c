@@ -17,7 +17,7 @@ report_offset_of(const struct model_frame *frame)
 struct report_place
 report_place_of_frame(const struct model_frame *frame)
 {
-	struct report_place place = { .file = "", .function = "", .module = "", .relation = "", .source = "" };
+	struct report_place place = { .file = "", .function = "", .module = "", .source = "" };
 
 	if (frame == NULL)
 		return place;
@@ -36,7 +36,7 @@ report_place_without_source(const struct model_site *site)
 	struct report_place place = report_place_of_frame(site != NULL ? site->where : NULL);
 
 	if (place.is_known)
-		place.relation = model_relation_name(site->where_relation);
+		place.relation = site->where_relation;
 	return place;
 }
 

@@ -7,22 +7,21 @@
 #include "base/memory.h"
 #include "report/report_build.h"
 
-NAMES_OF(report_step_source, "cells", "loop", "program")
+NAMES_OF(report_step_source, NULL, "cells", "loop", "program")
 
-/* enum kmem_mark_kind, from 1 */
-NAMES_OF(report_mark_kind, "program", "outside", "guard", "refused", "even", "high-water")
+/* enum kmem_mark_kind */
+NAMES_OF(report_mark_kind, NULL, "program", "outside", "guard", "refused", "even", "high-water")
 
 struct report_steps
 report_steps_of(const struct model_process *process, uint64_t end_ns)
 {
 	const struct model_steps *from = &process->steps;
-	unsigned number = from->source == KMEM_STEPS_CELLS ? 0 : from->source == KMEM_STEPS_LOOP ? 1 : 2;
 
 	if (from->source == KMEM_STEPS_NONE || from->count == 0)
-		return (struct report_steps){ .source = "", .file = "", .function = "" };
+		return (struct report_steps){ .file = "", .function = "" };
 	return (struct report_steps){
 		.count = from->count,
-		.source = report_step_source(number),
+		.source = (enum report_steps_of)(from->source & REPORT_STEPS_PROGRAM), // its byte is there four times
 		.is_estimated = from->source == KMEM_STEPS_LOOP,
 		.file = from->where != NULL ? from->where->file : "",
 		.line = from->where != NULL ? from->where->line : 0,
@@ -40,7 +39,6 @@ report_marks_of(const struct model_process *process)
 	for (size_t i = 0; i < process->mark_count; i++)
 		marks[i] = (struct report_mark){
 			.of = process->marks[i],
-			.kind = report_mark_kind(process->marks[i].kind - 1),
 			.age_ns = process->marks[i].monotonic_ns > start_ns ? process->marks[i].monotonic_ns - start_ns : 0,
 		};
 	return marks;

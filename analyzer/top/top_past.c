@@ -218,7 +218,7 @@ leave_out_idle(struct top_sample *sample)
 	sample->row_count = kept;
 }
 
-ORDER_OF(by_live, struct top_row, order_numbers(b->live_bytes, a->live_bytes) ?: order_numbers(a->key, b->key))
+ORDER_OF(by_live, struct top_row, order_numbers(b->held_bytes, a->held_bytes) ?: order_numbers(b->live_bytes, a->live_bytes) ?: order_numbers(a->key, b->key))
 
 static int64_t
 growth_of(const struct top_row *row)

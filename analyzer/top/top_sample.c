@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/amount.h"
 #include "base/memory.h"
 #include "base/place.h"
 #include "base/text_clean.h"
@@ -40,7 +41,7 @@ key_of(const char *domain, const struct report_place *where)
 	bool has_name = where->file[0] != '\0' || where->function[0] != '\0';
 	uint64_t sum = hash_text(UINT64_C(0xcbf29ce484222325), domain);
 
-	sum = hash_text(hash_text(sum, where->relation),
+	sum = hash_text(hash_text(sum, model_relation_name(where->relation)),
 	                TEXT(48, "%" PRIu32 " %" PRIx64, where->line, has_name ? 0 : where->offset));
 	sum = hash_text(hash_text(sum, where->file), where->function);
 	return where->file[0] != '\0' ? sum : hash_text(sum, where->module);
@@ -57,11 +58,20 @@ is_of_kind(const struct report_line *line, enum top_kind kind)
 }
 
 static bool
-is_shown(const struct report_line *line, const struct top_wish *wish)
+is_shown(const struct report *report, const struct report_line *line, const char *domain)
 {
-	if (wish->domain == NULL)
-		return !line->is_device && !line->is_address_space && strstr(line->domain, "/tensors") == NULL;
-	return strcmp(line->domain, wish->domain) == 0;
+	if (domain == NULL)
+		return !line->is_device && !line->is_address_space &&
+		       report->domains[line->of.domain].of.id.kind != DOMAIN_TENSORS;
+	return strcmp(line->domain, domain) == 0;
+}
+
+static void
+add_figures(struct top_row *row, const struct report_line *line)
+{
+	row->live_bytes += line->of.live_bytes;
+	row->held_bytes += amount_less(line->of.live_bytes, line->of.untouched_bytes);
+	row->allocated_bytes += line->of.allocated_bytes;
 }
 
 static void
@@ -73,53 +83,41 @@ add_row(struct top_sample *sample, const struct report_line *line, size_t number
 	row->place = text_cleaned(memory_text(report_place_text(where, PLACE_ROOM)));
 	row->domain = line->domain;
 	row->leak = line->of.leak != MODEL_LEAK_LEAK ? "" : line->may_be_built_once ? "leak?" : "leak";
-	row->live_bytes = line->of.live_bytes;
-	row->allocated_bytes = line->of.allocated_bytes;
+	add_figures(row, line);
 	row->is_estimated = line->estimate.is_estimated;
 	row->line = number;
 	row->key = key_of(line->domain, where);
 }
 
-/* What imports left is one row. */
-static void
-add_imports(struct top_sample *sample, uint64_t live_bytes, uint64_t allocated_bytes)
-{
-	struct top_row *row = &sample->rows[sample->row_count++];
-
-	row->place = memory_text("left by imports and the interpreter");
-	row->domain = "";
-	row->leak = "";
-	row->live_bytes = live_bytes;
-	row->allocated_bytes = allocated_bytes;
-	row->line = SIZE_MAX;
-	row->key = hash_text(0, row->place);
-}
-
 static void
 gather_rows(struct top_sample *sample, const struct top_wish *wish)
 {
-	uint64_t import_live_bytes = 0;
-	uint64_t import_allocated_bytes = 0;
+	struct top_row imports = { .domain = "", .leak = "", .line = SIZE_MAX }; // what they left is one row
+	struct top_row sum = { .live_bytes = 0 };
 
 	sample->rows = memory_zeroed(TOP_ROWS_MAX + 1, sizeof(*sample->rows));
 	for (size_t i = 0; i < sample->report->line_count; i++) {
 		struct report_line line = report_line_figures(sample->report, i);
 
-		if (!is_shown(&line, wish))
+		if (!is_shown(sample->report, &line, wish->domain))
 			continue;
-		sample->live_bytes += line.of.live_bytes;
-		sample->allocated_bytes += line.of.allocated_bytes;
+		add_figures(&sum, &line);
 		if (!is_of_kind(&line, wish->kind))
 			continue;
 		if (line.of.is_import) {
-			import_live_bytes += line.of.live_bytes;
-			import_allocated_bytes += line.of.allocated_bytes;
+			add_figures(&imports, &line);
 		} else if (sample->row_count < TOP_ROWS_MAX && line.of.allocated_bytes != 0) {
 			add_row(sample, &line, i);
 		}
 	}
-	if (import_live_bytes != 0)
-		add_imports(sample, import_live_bytes, import_allocated_bytes);
+	if (imports.live_bytes != 0) {
+		imports.place = memory_text("left by imports and the interpreter");
+		imports.key = hash_text(0, imports.place);
+		sample->rows[sample->row_count++] = imports;
+	}
+	sample->live_bytes = sum.live_bytes;
+	sample->held_bytes = sum.held_bytes;
+	sample->allocated_bytes = sum.allocated_bytes;
 }
 
 /* Are the live bytes of a program that has ended those of the moment when it began to, at which its mappings were looked at too? */

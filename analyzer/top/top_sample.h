@@ -32,6 +32,7 @@ struct top_row {
 	const char *domain;
 	const char *leak;
 	uint64_t live_bytes;
+	uint64_t held_bytes; // of it, in memory: what rows are ordered and shared by
 	uint64_t allocated_bytes;
 	int64_t growth_bytes; // with has_growth
 	uint64_t rate_bytes;  // a second, with has_rate
@@ -48,6 +49,7 @@ struct top_sample {
 	bool is_running;     // any of its processes
 	bool is_host;        // all memory of the host is shown
 	uint64_t live_bytes; // of what is shown
+	uint64_t held_bytes; // of it, in memory
 	uint64_t allocated_bytes;
 	uint64_t peak_bytes;
 	uint64_t resident_bytes; // of all that run, or of all

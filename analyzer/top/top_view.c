@@ -290,7 +290,7 @@ draw_row(const struct top_sample *sample, const struct top_row *row, unsigned at
 	                           (int)(FIGURE_COLUMNS + strlen(figure) - text_columns(figure, strlen(figure))), figure);
 	if (is_wide) {
 		column = PUT_TEXT(canvas, at, column, TOP_PLAIN, " %5s",
-		                  UNITS_SHARE((uint32_t)verdict_share(row->live_bytes, sample->live_bytes)));
+		                  UNITS_SHARE((uint32_t)verdict_share(row->held_bytes, sample->held_bytes)));
 		if (sample->has_growth)
 			column = PUT_TEXT(canvas, at, column, row->has_growth && row->growth_bytes > 0 ? TOP_BOLD : TOP_PLAIN,
 			                  " %10s", row->has_growth ? signed_bytes(row->growth_bytes, UNITS_ROOM) : "");
@@ -389,7 +389,8 @@ put_frames(struct page *page, const struct report_line *line, bool is_python)
 		if ((of->kind == MODEL_FRAME_PYTHON) != is_python)
 			continue;
 		(void)verdict_frame_text(of, place);
-		PAGE_PUT(page, of->is_user ? TOP_PLAIN : TOP_SOFT, "  %s", place_related(frame.relation, place));
+		PAGE_PUT(page, of->is_user ? TOP_PLAIN : TOP_SOFT, "  %s",
+		         place_related(model_relation_name(frame.relation), place));
 	}
 	return page->row - before;
 }

@@ -491,13 +491,10 @@ advise_library(const struct verdict_facts *facts, size_t begin, size_t names_beg
 static void
 advise_out(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	const struct model_site *site = facts->top_live.site_count != 0 ? facts->top_live.largest : NULL;
+	const struct rank_line *top = &facts->top_live;
 
-	const struct holders_line *held = verdict_holders_of(facts, &facts->top_live);
-	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
-
-	if (site == NULL || !verdict->is_top_named || cell_result_of(facts->model, site) == NULL ||
-	    (way != NULL && is_holder_known(facts, &facts->top_live) && !cell_result_is_kept(way)))
+	if (top->site_count == 0 || !verdict->is_top_named || cell_result_of(facts->model, top->largest) == NULL ||
+	    (is_holder_known(facts, top) && !cell_result_is_kept(model_holders_way(verdict_holders_of(facts, top)))))
 		return;
 	add_advice("see-out", verdict);
 	say_next(verdict, "; IPython keeps what a cell shows in Out[] (%%kmem out lists it): end such a cell with ;");
@@ -523,7 +520,8 @@ verdict_advise(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct advice *row = first_of(rows, facts, verdict);
 	const char *hidden = verdict_hidden_heap(facts->model);
-	bool is_preload_wrong = hidden != NULL && strstr(hidden, "LD_PRELOAD") != NULL; // else it is part of the program
+	bool is_preload_wrong = hidden != NULL &&
+	                        strstr(hidden, KMEM_NOTE_PRELOAD_FIRST) != NULL; // else it is part of the program
 
 	if (is_preload_wrong) {
 		add_advice("preload-first", verdict);

@@ -36,11 +36,11 @@ enum verdict_cause {
 	VERDICT_CAUSES
 };
 
-#define VERDICT_CONFIDENCE_ROWS(CONFIDENCE)                  \
-	CONFIDENCE(NOT_SO, "") /* the facts do not support it */ \
-	CONFIDENCE(UNKNOWN, "unknown")                           \
-	CONFIDENCE(POSSIBLE, "possible")                         \
-	CONFIDENCE(LIKELY, "likely")                             \
+#define VERDICT_CONFIDENCE_ROWS(CONFIDENCE)                    \
+	CONFIDENCE(NOT_SO, NULL) /* the facts do not support it */ \
+	CONFIDENCE(UNKNOWN, "unknown")                             \
+	CONFIDENCE(POSSIBLE, "possible")                           \
+	CONFIDENCE(LIKELY, "likely")                               \
 	CONFIDENCE(CERTAIN, "certain")
 
 enum verdict_confidence {

@@ -164,9 +164,9 @@ say_guard(const struct told *told)
 
 /* ---- who holds a line ---- */
 
-/* Which of the samples the first way is of, as a subject: "they", "20 of 32 samples of them", "all 10 samples (of 32) that could be followed in time". */
+/* Which of the samples the first way is of, as a subject or an object: "they", "20 of 32 samples of them", "all 10 samples (of 32) that could be followed in time". */
 static const char *
-samples_text(const struct holders_line *held, char text[SAMPLES_BYTES])
+samples_text(const struct holders_line *held, bool is_subject, char text[SAMPLES_BYTES])
 {
 	const struct holders_way *way = &held->ways[0];
 	uint64_t unfinished = SUM_OF(other, held->ways, held->way_count,
@@ -174,14 +174,14 @@ samples_text(const struct holders_line *held, char text[SAMPLES_BYTES])
 	uint64_t followed = held->samples - (unfinished < held->samples ? unfinished : 0);
 
 	if (way->samples == held->samples)
-		return "they";
+		return is_subject ? "they" : "them";
 	if (unfinished == 0 || way->kind == HOLDERS_UNFINISHED)
 		return memory_text_in(text, SAMPLES_BYTES, "%" PRIu64 " of %" PRIu64 " samples of them", way->samples,
 		                      held->samples);
 	if (way->samples == followed)
 		return memory_text_in(text, SAMPLES_BYTES,
-		                      "all %" PRIu64 " samples (of %" PRIu64 ") that could be followed in time", followed,
-		                      held->samples);
+		                      "%s%" PRIu64 " samples (of %" PRIu64 ") that could be followed in time",
+		                      is_subject ? "all " : "", followed, held->samples);
 	return memory_text_in(text, SAMPLES_BYTES,
 	                      "%" PRIu64 " of the %" PRIu64 " samples (of %" PRIu64 ") that could be followed in time",
 	                      way->samples, followed, held->samples);
@@ -193,8 +193,8 @@ say_holder_way(const struct told *told)
 	struct verdict *verdict = told->verdict;
 	const struct holders_line *held = verdict_holders_of(told->facts, &told->finding->line);
 	const struct holders_way *way = &held->ways[0];
-	const char *most = samples_text(held, (char[SAMPLES_BYTES]){ 0 });
-	const char *to_most = strcmp(most, "they") == 0 ? "them" : text_starts(most, "all ") ? most + strlen("all ") : most;
+	const char *most = samples_text(held, true, (char[SAMPLES_BYTES]){ 0 });
+	const char *to_most = samples_text(held, false, (char[SAMPLES_BYTES]){ 0 });
 	const char *text = verdict_way_short(way, VERDICT_WAY_ROOM);
 
 	say(verdict, model_holders_look(told->facts->model, held)->leak_bytes != 0 ? " When the launcher looked, "

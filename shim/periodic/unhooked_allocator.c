@@ -54,7 +54,7 @@ unhooked_allocator_tell(void)
 
 		diag_format(text, sizeof(text), KMEM_NOTE_HIDDEN_HEAP ", only the mappings that it makes: malloc is %s%s",
 		            is_program ? "part of the program itself" : front,
-		            is_program ? "" : "'s, which comes before this library; put libkmemshim.so first in LD_PRELOAD");
+		            is_program ? "" : "'s, which comes before this library; " KMEM_NOTE_PRELOAD_FIRST);
 		capture_file_note(text);
 	}
 }

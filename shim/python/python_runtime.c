@@ -333,7 +333,7 @@ note(const char *who, const char *why)
 
 	if (number >= sizeof(notes) / sizeof(notes[0]))
 		return;
-	diag_format(notes[number], sizeof(notes[number]), "%s: %s; stacks are native only", who, why);
+	diag_format(notes[number], sizeof(notes[number]), "%s: %s; " KMEM_NOTE_NATIVE_ONLY, who, why);
 	capture_file_note(notes[number]);
 }
 

@@ -43,11 +43,13 @@ made_row(struct top_sample *sample, const char *place, uint64_t live_bytes, uint
 		                     .domain = "heap",
 		                     .leak = "",
 		                     .live_bytes = live_bytes,
+		                     .held_bytes = live_bytes,
 		                     .allocated_bytes = allocated_bytes,
 		                     .line = sample->row_count - 1 };
 	for (const char *at = place; *at != '\0'; at++)
 		row->key = row->key * 31 + (unsigned char)*at;
 	sample->live_bytes += live_bytes;
+	sample->held_bytes += live_bytes;
 	sample->allocated_bytes += allocated_bytes;
 	return row;
 }
