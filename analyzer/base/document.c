@@ -35,7 +35,7 @@ document_add(struct document *document, enum document_part part, const char *lab
 	item->texts[0] = memory_vprinted(format, values);
 	va_end(values);
 	(void)text_cleaned(item->texts[0]);
-	item->texts[1] = label != NULL ? memory_text(label) : NULL;
+	item->texts[1] = label != NULL ? text_cleaned(memory_text(label)) : NULL;
 }
 
 void
@@ -44,7 +44,7 @@ document_table(struct document *document, const char *caption, const struct docu
 	struct document_item *item = add_item(document, DOCUMENT_TABLE);
 
 	item->columns = columns;
-	item->texts[0] = caption != NULL ? memory_text(caption) : NULL;
+	item->texts[0] = caption != NULL ? text_cleaned(memory_text(caption)) : NULL;
 }
 
 void

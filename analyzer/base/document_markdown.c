@@ -41,6 +41,16 @@ put_escaped(const char *text, FILE *stream)
 	}
 }
 
+static void
+put_labelled(const struct document_item *item, FILE *stream)
+{
+	const char *label = item->texts[1] != NULL ? item->texts[1] : "";
+
+	put_escaped(label, stream);
+	(void)fputs(label[0] == '\0' || label[strlen(label) - 1] == ' ' ? "" : " ", stream);
+	put_escaped(item->texts[0] + strspn(item->texts[0], " "), stream);
+}
+
 static const struct document_item *
 put_row(const struct document_column *columns, const bool *used, const struct document_item *item,
         const struct document_item *end, FILE *stream)
@@ -60,7 +70,7 @@ put_row(const struct document_column *columns, const bool *used, const struct do
 	for (before = " "; item + 1 < end && (item[1].part == DOCUMENT_BELOW || item[1].part == DOCUMENT_SOURCE);
 	     item++, before = "; ") {
 		(void)fputs(before, stream);
-		put_escaped(item[1].texts[0], stream);
+		put_labelled(&item[1], stream);
 	}
 	(void)fputs(" |\n", stream);
 	return item;
@@ -111,7 +121,7 @@ document_put_markdown(struct document *document, FILE *stream)
 			              item->part == DOCUMENT_HEADING ? "### "
 			              : item->part == DOCUMENT_NOTE  ? "> "
 			                                             : "");
-			put_escaped(item->texts[0] + strspn(item->texts[0], " "), stream);
+			put_labelled(item, stream);
 			(void)fputs("\n", stream);
 		}
 	}

@@ -20,7 +20,7 @@ build(struct document *document)
 	document_table(document, "nobody", columns); // has no row
 	document_table(document, "all lines", columns);
 	DOCUMENT_ROW(document, "≈1.0 MiB", "10,000,000,000", "", "heap", "a|b`c``d.py:1 <f>\n");
-	document_add(document, DOCUMENT_BELOW, "from", "main \033[1m");
+	document_add(document, DOCUMENT_BELOW, "f\033m", "main \033[1m");
 	document_add(document, DOCUMENT_BELOW, NULL, "%095d %s", 0, "wrapped");
 	document_add(document, DOCUMENT_SOURCE, "line", "%099d", 0);
 	DOCUMENT_ROW(document, "12 B", "1", "", "", "g");
@@ -52,7 +52,7 @@ TEST(as_text)
 	                         "all lines\n"
 	                         "    bytes          calls  of    at\n"
 	                         " ≈1.0 MiB 10,000,000,000  heap  a|b`c``d.py:1 <f>?\n"
-	                         "                    from main ?[1m\n"
+	                         "                    f?m  main ?[1m\n"
 	                         "                    " ZEROS "0000000000000000000000000\n"
 	                         "                      wrapped\n"
 	                         "                    line " ZEROS "00...\n"
@@ -66,8 +66,8 @@ TEST(as_markdown)
 	is_printed(document_put_markdown,
 	           "### Held\n"
 	           "\n| bytes | calls | of | at |\n|---:|---:|---|---|\n"
-	           "| ≈1.0 MiB | 10,000,000,000 | heap | ``` a\\|b`c``d.py:1 <f>? ``` main ?\\[1m; " ZEROS
-	           "0000000000000000000000000 wrapped; " ZEROS "00000000000000000000000000000 |\n"
+	           "| ≈1.0 MiB | 10,000,000,000 | heap | ``` a\\|b`c``d.py:1 <f>? ``` f?m main ?\\[1m; " ZEROS
+	           "0000000000000000000000000 wrapped; line " ZEROS "00000000000000000000000000000 |\n"
 	           "| 12 B | 1 |  | `g` |\n"
 	           "\n> \\<all\\> @<!-- -->me\n"
 	           "\nrepeat:\n\n    a; b\n");
