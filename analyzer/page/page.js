@@ -55,9 +55,9 @@
 		const whole = d3.sum(data.verdict.bar, part => part[1]);
 		const bar = verdict.append("div").attr("class", "bar").attr("role", "img").attr("aria-label", "Where the memory was");
 		const names = verdict.append("p").attr("class", "soft").text(bytes(whole) + ": ");
-		data.verdict.bar.forEach((part, number) => {
-			bar.append("span").attr("class", "part" + number).attr("title", part[0]).style("width", 100 * part[1] / whole + "%");
-			names.append("span").attr("class", "key part" + number);
+		data.verdict.bar.forEach(part => {
+			bar.append("span").attr("class", "part" + part[2]).attr("title", part[0]).style("width", 100 * part[1] / whole + "%");
+			names.append("span").attr("class", "key part" + part[2]);
 			names.append("span").text(" " + part[0] + " " + bytes(part[1]) + " (" + share(part[1], whole) + ") ");
 		});
 	}

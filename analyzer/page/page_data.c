@@ -83,7 +83,7 @@ put_verdict(struct json_write *json, const struct report *report)
 			EACH (part, verdict->bar, verdict->bar_count) {
 				JSON_IN (json, NULL, '[') {
 					json_write_text(json, NULL, part->name);
-					put_number(json, part->bytes);
+					PUT_NUMBERS(json, part->bytes, part->bar);
 				}
 			}
 		}

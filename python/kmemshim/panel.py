@@ -13,7 +13,7 @@ SOURCE_CHARS = 60
 BAR = 72
 FILLS = {"lines": "\u2588", "freed but kept": "\u2593", "libraries": "\u2592", "files": "=", "from before the fork": "~",  # as the command has them
          "other processes and files": "+", "newer than the sample": "^", "unknown": "?", "recorder": "\u2591"}
-COLOURS = ("#4c78a8", "#f58518", "#72b7b2", "#54a24b", "#b279a2", "#9d755d", "#bab0ac", "#eeca3b", "#ff9da6")
+COLOURS = dict(zip(FILLS, ("#4c78a8", "#f58518", "#72b7b2", "#54a24b", "#b279a2", "#9d755d", "#bab0ac", "#eeca3b", "#ff9da6")))
 
 ACCENT = {"death": "#d9480f", "plain": "#868e96"}
 _BOX = ("border-left:4px solid %s;background:rgba(134,142,150,.10);padding:.7em 1em;margin:.3em 0;"
@@ -107,11 +107,11 @@ class Panel:
                 continue
             if kind == "bar":
                 out.append('<div style="display:flex;height:1em">%s</div>' % "".join(
-                    '<span style="background:%s;width:%.1f%%" title="%s"></span>' % (colour, 100 * count / label, html.escape(name))
-                    for colour, (name, count) in zip(COLOURS, content)))
+                    '<span style="background:%s;width:%.1f%%" title="%s"></span>' % (COLOURS.get(name, "gray"), 100 * count / label, html.escape(name))
+                    for name, count in content))
                 out.append('<div>%s: %s</div>' % (size(label), ", ".join(
-                    '<span style="color:%s">\u25a0</span> %s %s' % (colour, html.escape(name), size(count))
-                    for colour, (name, count) in zip(COLOURS, content))))
+                    '<span style="color:%s">\u25a0</span> %s %s' % (COLOURS.get(name, "gray"), html.escape(name), size(count))
+                    for name, count in content)))
                 continue
             heads, rows = content
             if label:
