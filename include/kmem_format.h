@@ -140,18 +140,18 @@ enum kmem_state {
 
 /*
  * The high-water mark of one total and who held it (see shim/tables/peak.c): two words changed by one 128-bit
- * compare-and-swap. Bits 0 to 47 of the words are `now` and `mark`; bits 48 to 63 are the low (in `now`)
- * and high (in `mark`) half of a 32-bit epoch. kmem_words.h unpacks them.
+ * compare-and-swap. Bits 0 to 47 of the words are `now` and `high`; bits 48 to 63 are the low (in `now`)
+ * and high (in `high`) half of a 32-bit epoch. kmem_words.h unpacks them.
  *
- *   in a domain   now = live bytes less what threads have not added yet (see peak_error_bytes), mark = highest live bytes
+ *   in a domain   now = live bytes less what threads have not added yet (see peak_error_bytes), high = highest live bytes
  *                 before the last fall, epoch = falls from a new maximum so far
- *   in a site     now = live bytes, mark = live bytes when the epoch began, epoch = last one folded in
+ *   in a site     now = live bytes, high = live bytes when the epoch began, epoch = last one folded in
  *
  * The sum of the sites' `now` is what is live; a reader puts it in the place of the domain's.
  */
 struct kmem_peak_word {
 	_Alignas(16) uint64_t now;
-	uint64_t mark;
+	uint64_t high;
 };
 static_assert(sizeof(struct kmem_peak_word) == 16, "one cmpxchg16b");
 

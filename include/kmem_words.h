@@ -32,23 +32,23 @@ kmem_peak_now_signed(struct kmem_peak_word word)
 }
 
 static inline uint64_t
-kmem_peak_mark(struct kmem_peak_word word)
+kmem_peak_high(struct kmem_peak_word word)
 {
-	return word.mark & KMEM_PEAK_BYTES_MASK;
+	return word.high & KMEM_PEAK_BYTES_MASK;
 }
 
 static inline uint32_t
 kmem_peak_epoch(struct kmem_peak_word word)
 {
-	return (uint32_t)(word.now >> 48) | (uint32_t)(word.mark >> 48) << 16;
+	return (uint32_t)(word.now >> 48) | (uint32_t)(word.high >> 48) << 16;
 }
 
 static inline struct kmem_peak_word
-kmem_peak_pack(uint64_t now, uint64_t mark, uint32_t epoch)
+kmem_peak_pack(uint64_t now, uint64_t high, uint32_t epoch)
 {
 	return (struct kmem_peak_word){
 		.now = (now & KMEM_PEAK_BYTES_MASK) | (uint64_t)(epoch & 0xffff) << 48,
-		.mark = (mark & KMEM_PEAK_BYTES_MASK) | (uint64_t)(epoch >> 16) << 48,
+		.high = (high & KMEM_PEAK_BYTES_MASK) | (uint64_t)(epoch >> 16) << 48,
 	};
 }
 
@@ -175,25 +175,25 @@ static inline uint64_t
 kmem_domain_peak_bytes(struct kmem_peak_word domain)
 {
 	int64_t now = kmem_peak_now_signed(domain);
-	int64_t mark = (int64_t)kmem_peak_mark(domain);
+	int64_t high = (int64_t)kmem_peak_high(domain);
 
-	return (uint64_t)(now > mark ? now : mark);
+	return (uint64_t)(now > high ? now : high);
 }
 
-/* What a site held at the latest maximum that was booked: the mark of its domain. See shim/tables/peak.c. */
+/* What a site held at the latest maximum that was booked for its domain. See shim/tables/peak.c. */
 static inline uint64_t
-kmem_site_mark_bytes(struct kmem_peak_word domain, struct kmem_peak_word site)
+kmem_site_high_bytes(struct kmem_peak_word domain, struct kmem_peak_word site)
 {
-	return kmem_peak_epoch(site) == kmem_peak_epoch(domain) ? kmem_peak_mark(site) : kmem_peak_now(site);
+	return kmem_peak_epoch(site) == kmem_peak_epoch(domain) ? kmem_peak_high(site) : kmem_peak_now(site);
 }
 
 /* What a site held when its domain was at its highest; see shim/tables/peak.c for why. */
 static inline uint64_t
 kmem_site_peak_bytes(struct kmem_peak_word domain, struct kmem_peak_word site)
 {
-	if (kmem_peak_now_signed(domain) > (int64_t)kmem_peak_mark(domain))
+	if (kmem_peak_now_signed(domain) > (int64_t)kmem_peak_high(domain))
 		return kmem_peak_now(site);
-	return kmem_site_mark_bytes(domain, site);
+	return kmem_site_high_bytes(domain, site);
 }
 
 /*

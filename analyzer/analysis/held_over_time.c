@@ -411,8 +411,11 @@ grow_to_end(struct model *model, const struct entry *entries, size_t count)
 		if (site->leak == MODEL_LEAK_STEADY || (site->leak == MODEL_LEAK_TOO_SHORT && has_released &&
 		                                        site->generations_alive + 1 < site->generations_total))
 			site->leak = MODEL_LEAK_BACKLOG;
-		else if (site->leak == MODEL_LEAK_TOO_SHORT)
+		else if (site->leak == MODEL_LEAK_TOO_SHORT) {
 			site->leak = MODEL_LEAK_LEAK;
+			site->may_be_built_once = true; // one call may have made all of it: so few generations do not tell
+			site->is_of_call = rank_is_of_call(model, site);
+		}
 	}
 }
 

@@ -122,8 +122,11 @@ bool rank_slows_down(const double quarters[SURVIVAL_QUARTERS]);
 /* Of class "filling": at so many bytes it seems to end, if it goes on as before; 0 = of another class. */
 uint64_t rank_filled_bytes(const struct rank_line *line);
 
-/* A leak, or something large that was built at one go: an import runs it, or most of what was allocated since it appeared is its own. */
+/* A leak, or something large that was built at one go: an import runs it, most of what was allocated since it appeared is its own, or it is too new. */
 bool rank_may_be_built_once(const struct model_site *site);
+
+/* Of so few generations that they say nothing. */
+bool rank_is_too_new(const struct model_site *site);
 
 /*
  * Does a call of the line's that has not returned put into a container, or into a block that grows, what the site holds? A look found that only the

@@ -203,7 +203,7 @@ class_of(const struct model_site *site)
 		return MODEL_LEAK_STEADY;
 	if (rank_is_import(site))
 		return MODEL_LEAK_IMPORT;
-	if (site->generations_total < LEAK_GENERATIONS_MIN)
+	if (rank_is_too_new(site))
 		return MODEL_LEAK_TOO_SHORT;
 	if (is_accumulating(site))
 		return is_filling(site) ? MODEL_LEAK_FILLING : MODEL_LEAK_LEAK;
@@ -659,6 +659,12 @@ bool
 rank_may_be_built_once(const struct model_site *site)
 {
 	return site->leak == MODEL_LEAK_LEAK && site->may_be_built_once;
+}
+
+bool
+rank_is_too_new(const struct model_site *site)
+{
+	return site->generations_total < LEAK_GENERATIONS_MIN;
 }
 
 bool

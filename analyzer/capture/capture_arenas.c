@@ -109,7 +109,7 @@ reduce(struct capture *capture, struct held all, struct held less)
 	struct kmem_site *arenas = find_arenas(capture);
 	uint64_t recorded_bytes = amount_lesser(less.live_bytes, all.recorded_bytes);
 	uint32_t epoch = kmem_peak_epoch(*row);
-	struct kmem_peak_word before = kmem_peak_pack(all.live_bytes, kmem_peak_mark(*row), epoch);
+	struct kmem_peak_word before = kmem_peak_pack(all.live_bytes, kmem_peak_high(*row), epoch);
 
 	for (size_t i = 0; i < capture_site_count(capture); i++) {
 		struct kmem_site *site = capture_site_copy(capture, i);

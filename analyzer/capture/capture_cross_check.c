@@ -101,7 +101,7 @@ domain_word(const struct capture *capture, unsigned domain, uint64_t sites_bytes
 	struct kmem_peak_word stored = capture_domain(capture, domain)->peak;
 	int64_t now_bytes = of_48_bits(sites_bytes);
 
-	return kmem_peak_pack(now_bytes > 0 ? (uint64_t)now_bytes : 0, kmem_peak_mark(stored), kmem_peak_epoch(stored));
+	return kmem_peak_pack(now_bytes > 0 ? (uint64_t)now_bytes : 0, kmem_peak_high(stored), kmem_peak_epoch(stored));
 }
 
 static void

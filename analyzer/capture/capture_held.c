@@ -73,6 +73,6 @@ capture_held_take_off(struct kmem_site *site, const struct kmem_site *then)
 	                           amount_less(COPY_OF(site->allocated_bytes) - COPY_OF(site->freed_bytes), bytes));
 	SET(site->freed_count, COPY_OF(site->allocated_count) -
 	                           amount_less(COPY_OF(site->allocated_count) - COPY_OF(site->freed_count), count));
-	site->peak = kmem_peak_pack(amount_less(kmem_peak_now(peak), bytes), amount_less(kmem_peak_mark(peak), bytes),
+	site->peak = kmem_peak_pack(amount_less(kmem_peak_now(peak), bytes), amount_less(kmem_peak_high(peak), bytes),
 	                            kmem_peak_epoch(peak));
 }

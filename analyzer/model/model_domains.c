@@ -60,7 +60,7 @@ sum_sites(struct capture *capture, struct domain_rows *rows)
 		}
 		if (capture->sections[KMEM_SECTION_SITES].is_cut || capture->sites_left_out != 0)
 			add_missing(stored, &rows->sums[i]);
-		rows->sums[i].peak = kmem_peak_pack(model_signed_bytes(rows->sums[i].peak.now), kmem_peak_mark(stored),
+		rows->sums[i].peak = kmem_peak_pack(model_signed_bytes(rows->sums[i].peak.now), kmem_peak_high(stored),
 		                                    kmem_peak_epoch(stored));
 	}
 }

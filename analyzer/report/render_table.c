@@ -419,7 +419,7 @@ gather(const struct report *report, const struct table *table, const struct rend
 
 		if (shown == 0)
 			continue;
-		if (line.of.is_import && !is_of_all_time && options->scope != RENDER_DEVICES)
+		if (line.of.is_import && !is_of_all_time && !line.is_address_space && options->scope != RENDER_DEVICES)
 			add_import(&all->imports, &line, shown);
 		if (!is_in_scope(&line, options))
 			continue;

@@ -317,7 +317,8 @@ struct report_line {
 	struct report_estimate estimate;
 	uint64_t domain_bytes;           // what the ranked figure is a share of: the domain's peak or live bytes,
 	uint64_t domain_untouched_bytes; // of which so much is not in memory
-	bool may_be_built_once;          // of class leak, but little else was allocated meanwhile: perhaps a data set
+	bool
+		may_be_built_once; // of class leak, but perhaps a data set: little else was allocated meanwhile, or it is too new
 	bool is_device;
 	bool is_address_space; // holds no memory
 	bool is_start_up;      // of imports: the start of the interpreter

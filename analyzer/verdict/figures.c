@@ -613,7 +613,8 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	FIGURE(generations_total, true, "%" PRIu32, line->telling->generations_total)                                      \
 	WORDS(built_once, !rank_may_be_built_once(line->telling) ? ""                                                      \
 	                  : rank_is_below_import(line->telling)  ? "An import runs it."                                    \
-	                                                         : "Little else was allocated meanwhile.")                  \
+	                  : rank_is_too_new(line->telling)       ? "So few do not tell a leak from a load."                \
+	                                                         : "Little else was allocated meanwhile.")                       \
 	TEST(same_line, is_same_line(facts, finding))                                                                      \
 	WORDS(next_growth, next_growth(facts, line))                                                                       \
 	FIGURE(before_last, true, "%s", UNITS_BYTES(amount_less(finding->whole_bytes, finding->bytes)))                    \

@@ -13,7 +13,7 @@
  *
  * When the wrappers are installed: at the first walk of a thread that holds the lock and has a Python frame. Earlier the interpreter
  * may still reset its tables (PYTHONMALLOC, -X dev), and nobody else can be reading them. Blocks from before are unknown to
- * the map: they are passed on without the mark, so that the malloc hooks book what they always booked.
+ * the map: they are passed on without that bit, so that the malloc hooks book what they always booked.
  *
  * A wrapper runs no Python code, allocates nothing, and keeps errno. It asks for 17 bytes at least: the classes of blocks
  * closer together than 32 bytes stay unused, so that no window of the pointer map ever holds two blocks (M4). The program may
@@ -71,7 +71,7 @@
 
 struct layer {
 	struct python_allocator inner;
-	uint8_t mark; // for tracker.h
+	uint8_t object_bit; // for tracker.h
 };
 
 static struct layer layers[LAYERS_MAX];
@@ -118,11 +118,11 @@ note_failed(const void *hook_frame, size_t bytes)
 
 /* After the real call: from here on a signal handler's event counts as lost again. */
 static inline void *
-leave_allocated(const void *hook_frame, uint8_t mark, void *addr, size_t bytes)
+leave_allocated(const void *hook_frame, uint8_t object_bit, void *addr, size_t bytes)
 {
 	reentry_guard_change(REENTRY_GUARD_HOOK);
 	if (__builtin_expect(addr != NULL, 1))
-		tracker_allocated_python(hook_frame, mark, addr, bytes);
+		tracker_allocated_python(hook_frame, object_bit, addr, bytes);
 	else
 		note_failed(hook_frame, bytes);
 	reentry_guard_leave();
@@ -130,11 +130,11 @@ leave_allocated(const void *hook_frame, uint8_t mark, void *addr, size_t bytes)
 }
 
 static inline __attribute__((always_inline)) void *
-allocate(const struct layer *layer, const void *hook_frame, uint8_t mark, size_t bytes)
+allocate(const struct layer *layer, const void *hook_frame, uint8_t object_bit, size_t bytes)
 {
 	if (__builtin_expect(!enter(), 0))
 		return layer->inner.malloc(layer->inner.context, bytes);
-	return leave_allocated(hook_frame, mark, layer->inner.malloc(layer->inner.context, room_for(bytes)), bytes);
+	return leave_allocated(hook_frame, object_bit, layer->inner.malloc(layer->inner.context, room_for(bytes)), bytes);
 }
 
 /* This function and the one for free do all their usual work in one function each; the others share the tracker's. */
@@ -158,7 +158,8 @@ object_calloc(void *context, size_t count, size_t bytes)
 
 	if (__builtin_mul_overflow(count, bytes, &total) || !enter())
 		return layer->inner.calloc(layer->inner.context, count, bytes);
-	return leave_allocated(HERE, layer->mark, layer->inner.calloc(layer->inner.context, 1, room_for(total)), total);
+	return leave_allocated(HERE, layer->object_bit, layer->inner.calloc(layer->inner.context, 1, room_for(total)),
+	                       total);
 }
 
 /* Takes the block out of the live map (R1); false when it is not in it. */
@@ -187,14 +188,14 @@ object_realloc(void *context, void *old, size_t bytes)
 	}
 	void *fresh = layer->inner.realloc(layer->inner.context, old, room_for(bytes));
 	if (old == NULL)
-		return leave_allocated(HERE, layer->mark, fresh, bytes);
+		return leave_allocated(HERE, layer->object_bit, fresh, bytes);
 	int host_errno = errno;
 
 	reentry_guard_change(REENTRY_GUARD_HOOK);
 	if (fresh != NULL) {
-		tracker_resized_python(HERE, layer->mark, block, fresh, bytes);
+		tracker_resized_python(HERE, layer->object_bit, block, fresh, bytes);
 	} else {
-		block.generation |= layer->mark; // taking it out has lost the mark
+		block.generation |= layer->object_bit; // taking it out has lost it
 		tracker_put_back(block);
 		tracker_failed(tagged(HERE), KMEM_DOMAIN_HEAP, bytes, ENOMEM);
 	}
@@ -245,7 +246,7 @@ object_free(void *context, void *addr)
 static bool
 cover(enum python_allocator_domain domain)
 {
-	uint8_t mark = domain == PYTHON_ALLOCATOR_OBJ ? POINTER_MAP_OBJECT : 0;
+	uint8_t object_bit = domain == PYTHON_ALLOCATOR_OBJ ? POINTER_MAP_OBJECT : 0;
 	struct python_allocator top;
 
 	python_runtime.allocators.get((int)domain, &top);
@@ -253,18 +254,19 @@ cover(enum python_allocator_domain domain)
 		return true;
 	struct layer *layer = layers; // the same one as before, where the tables are as they were then
 
-	while (layer < layers + layer_count && (layer->mark != mark || !python_allocator_is(&layer->inner, &top)))
+	while (layer < layers + layer_count &&
+	       (layer->object_bit != object_bit || !python_allocator_is(&layer->inner, &top)))
 		layer++;
 	if (layer == layers + LAYERS_MAX)
 		return false;
 	if (layer == layers + layer_count) {
 		layer_count++;
-		*layer = (struct layer){ .inner = top, .mark = mark };
+		*layer = (struct layer){ .inner = top, .object_bit = object_bit };
 	}
 	atomic_signal_fence(memory_order_seq_cst); // O2; other threads need the lock to see it
-	python_runtime.allocators.set((int)domain,
-	                              &(struct python_allocator){ layer, layer->mark != 0 ? object_malloc : memory_malloc,
-	                                                          object_calloc, object_realloc, object_free });
+	python_runtime.allocators.set(
+		(int)domain, &(struct python_allocator){ layer, layer->object_bit != 0 ? object_malloc : memory_malloc,
+	                                             object_calloc, object_realloc, object_free });
 	return true;
 }
 

@@ -57,7 +57,7 @@ settle(struct peak_batch *heap, struct domains_seen *now)
 		struct kmem_domain_row *row = capture_file_domain(i);
 
 		now->words[i] = peak_settle(&row->peak, i == KMEM_DOMAIN_HEAP ? heap : NULL);
-		now->is_raised[i] = kmem_peak_mark(now->words[i]) > phases_kept_bytes(row);
+		now->is_raised[i] = kmem_peak_high(now->words[i]) > phases_kept_bytes(row);
 		now->is_any_raised |= now->is_raised[i];
 	}
 }
@@ -71,7 +71,7 @@ word_of(const struct kmem_site *site)
 	for (unsigned look = 0; look < LOOKS_MAX; look++) {
 		struct kmem_peak_word again = peak_load_in_order(&site->peak);
 
-		if (again.now == word.now && again.mark == word.mark)
+		if (again.now == word.now && again.high == word.high)
 			break;
 		word = again;
 	}
@@ -100,7 +100,7 @@ write_sites(const struct domains_seen *now, struct kmem_kept_site *to, uint32_t 
 		uint64_t bytes = was_kept ? before->sites[next++].peak_bytes : 0;
 
 		if (now->is_raised[domain])
-			bytes = kmem_site_mark_bytes(now->words[domain], word_of(site));
+			bytes = kmem_site_high_bytes(now->words[domain], word_of(site));
 		if (bytes == 0)
 			continue;
 		if (to != NULL && count < most)
@@ -159,7 +159,7 @@ keep(const struct domains_seen *now)
 	atomic_store_explicit(&timeline->kept_spare, before, memory_order_relaxed);
 	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
 		if (now->is_raised[i])
-			atomic_store_explicit(&capture_file_domain(i)->kept_peak_bytes, kmem_peak_mark(now->words[i]),
+			atomic_store_explicit(&capture_file_domain(i)->kept_peak_bytes, kmem_peak_high(now->words[i]),
 			                      memory_order_relaxed);
 	}
 	return true;
@@ -180,7 +180,7 @@ begin(struct phases_row rows[KMEM_DOMAINS_MAX])
 
 		struct kmem_peak_word ended = peak_load(&row->peak);
 
-		if (ended.now == 0 && ended.mark == 0) { // nothing has ever been there
+		if (ended.now == 0 && ended.high == 0) { // nothing has ever been there
 			rows[i].is_begun = 1;
 			continue;
 		}

@@ -43,7 +43,7 @@ note_peaks(uint64_t resident_bytes)
 
 		struct kmem_peak_word word = peak_load(&row->peak);
 
-		if (kmem_peak_now_signed(word) >= (int64_t)kmem_peak_mark(word) &&
+		if (kmem_peak_now_signed(word) >= (int64_t)kmem_peak_high(word) &&
 		    kmem_domain_peak_bytes(word) >= phases_kept_bytes(row))
 			atomic_store_explicit(&row->peak_resident_bytes, resident_bytes, memory_order_relaxed);
 	}

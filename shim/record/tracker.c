@@ -264,7 +264,7 @@ map_block(struct thread_slot *slot, void *addr, struct address_block block)
 }
 
 void
-tracker_allocated_slow(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes)
+tracker_allocated_slow(const void *hook_frame, uint8_t object_bit, void *addr, uint64_t bytes)
 {
 	int host_errno = errno;
 
@@ -277,7 +277,7 @@ tracker_allocated_slow(const void *hook_frame, uint8_t mark, void *addr, uint64_
 
 	struct address_block block = born(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
 
-	block.generation |= mark;
+	block.generation |= object_bit;
 	if (block.site != 0)
 		map_block(slot, addr, block);
 	look_after(batch_of(slot, KMEM_DOMAIN_HEAP));
@@ -470,7 +470,7 @@ tracker_put_back(struct live_block block)
 }
 
 void
-tracker_resized_slow(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes)
+tracker_resized_slow(const void *hook_frame, uint8_t object_bit, struct live_block old, void *addr, uint64_t bytes)
 {
 	struct thread_slot *slot = thread_slot_here();
 
@@ -478,7 +478,7 @@ tracker_resized_slow(const void *hook_frame, uint8_t mark, struct live_block old
 		if (old.site != 0)
 			released(slot, block_of(old), true);
 		if (addr != NULL)
-			tracker_allocated_slow(hook_frame, mark, addr, bytes);
+			tracker_allocated_slow(hook_frame, object_bit, addr, bytes);
 		return;
 	}
 	if (is_teardown(bytes)) {
@@ -489,7 +489,7 @@ tracker_resized_slow(const void *hook_frame, uint8_t mark, struct live_block old
 
 	struct address_block block = place(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
 
-	block.generation |= mark;
+	block.generation |= object_bit;
 	if (block.site == 0) {
 		dead(slot, block_of(old), old.bytes, true);
 		return;

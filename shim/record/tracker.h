@@ -38,11 +38,11 @@ struct live_block {
 /*
  * Heap. hook_frame is __builtin_frame_address(0) of the hook. The functions named _python are for requests of the interpreter's
  * allocator: if the thread has a Python stack, that stack is enough and no native frame is walked. They pass hook_frame on with the bit
- * TRACKER_FRAME_PYTHON, which is 0 in an address. `mark` is POINTER_MAP_OBJECT if the block may be a Python object, else 0.
+ * TRACKER_FRAME_PYTHON, which is 0 in an address. `object_bit` is POINTER_MAP_OBJECT if the block may be a Python object, else 0.
  */
 #define TRACKER_FRAME_PYTHON EVENT_SITE_PYTHON
 void tracker_allocated(const void *hook_frame, void *addr, size_t bytes);
-void tracker_allocated_python(const void *hook_frame, uint8_t mark, void *addr, size_t bytes);
+void tracker_allocated_python(const void *hook_frame, uint8_t object_bit, void *addr, size_t bytes);
 /*
  * A block of malloc's that holds a small Python object of so many bytes, which was drawn as a sample (python_samples.h). It is released
  * like any other block.
@@ -60,7 +60,8 @@ void tracker_released(struct live_block block); // one that was taken out of the
 struct live_block tracker_take(void *addr);     // before the real realloc
 void tracker_put_back(struct live_block block); // the real realloc failed
 void tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes);
-void tracker_resized_python(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, size_t bytes);
+void tracker_resized_python(const void *hook_frame, uint8_t object_bit, struct live_block old, void *addr,
+                            size_t bytes);
 void tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t bytes, int error);
 /*
  * To be called before a request is passed on. Requests of 1 MiB and more are noted.

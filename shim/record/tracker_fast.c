@@ -141,15 +141,17 @@ map_small(struct thread_slot *slot, pointer_map_word *word, void *addr, struct a
 		                      memory_order_relaxed);
 }
 
-static void allocated_dense(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes);
-static void allocated_dense_python(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, uint64_t state);
-static void resized_dense(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes);
-static void resized_dense_python(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
+static void allocated_dense(const void *hook_frame, uint8_t object_bit, void *addr, uint64_t bytes);
+static void allocated_dense_python(const void *hook_frame, uint8_t object_bit, void *addr, uint64_t bytes,
+                                   uint64_t state);
+static void resized_dense(const void *hook_frame, uint8_t object_bit, struct live_block old, void *addr,
+                          uint64_t bytes);
+static void resized_dense_python(const void *hook_frame, uint8_t object_bit, struct live_block old, void *addr,
                                  uint64_t bytes);
 static bool freed_dense(void *addr);
 
 static inline __attribute__((always_inline)) void
-allocated(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, bool is_python, uint64_t state,
+allocated(const void *hook_frame, uint8_t object_bit, void *addr, uint64_t bytes, bool is_python, uint64_t state,
           bool is_dense)
 {
 	struct thread_slot *slot = thread_slot_current;
@@ -160,11 +162,11 @@ allocated(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, bool
 	if (__builtin_expect(slot == NULL || word == NULL || settings.walks_all, 0) ||
 	    (has_interpreter && __builtin_expect(python_runtime_is_finalizing(), 0))) {
 		if (is_dense)
-			tracker_allocated_slow(tagged(hook_frame, is_python), mark, addr, bytes);
+			tracker_allocated_slow(tagged(hook_frame, is_python), object_bit, addr, bytes);
 		else if (is_python)
-			allocated_dense_python(hook_frame, mark, addr, bytes, state);
+			allocated_dense_python(hook_frame, object_bit, addr, bytes, state);
 		else
-			allocated_dense(hook_frame, mark, addr, bytes);
+			allocated_dense(hook_frame, object_bit, addr, bytes);
 		return;
 	}
 	// seldom in the cache; recognising the event takes as long as fetching it
@@ -175,7 +177,7 @@ allocated(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, bool
 	if (__builtin_expect(number == 0, 0))
 		return;
 	struct kmem_site *site = site_table_at(number);
-	uint8_t generation = generations_born_own(site, number) | mark;
+	uint8_t generation = generations_born_own(site, number) | object_bit;
 
 	if (__builtin_expect(peak_gain_fast(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, bytes),
 	                     1)) {
@@ -194,25 +196,25 @@ tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 }
 
 __attribute__((flatten)) void
-tracker_allocated_python(const void *hook_frame, uint8_t mark, void *addr, size_t bytes)
+tracker_allocated_python(const void *hook_frame, uint8_t object_bit, void *addr, size_t bytes)
 {
-	allocated(hook_frame, mark, addr, bytes, true, python_frames_state(), false);
+	allocated(hook_frame, object_bit, addr, bytes, true, python_frames_state(), false);
 }
 
 static DENSE void
-allocated_dense(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes)
+allocated_dense(const void *hook_frame, uint8_t object_bit, void *addr, uint64_t bytes)
 {
-	allocated(hook_frame, mark, addr, bytes, false, 0, true);
+	allocated(hook_frame, object_bit, addr, bytes, false, 0, true);
 }
 
 static DENSE void
-allocated_dense_python(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, uint64_t state)
+allocated_dense_python(const void *hook_frame, uint8_t object_bit, void *addr, uint64_t bytes, uint64_t state)
 {
-	allocated(hook_frame, mark, addr, bytes, true, state, true);
+	allocated(hook_frame, object_bit, addr, bytes, true, state, true);
 }
 
 static inline __attribute__((always_inline)) void
-resized(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes, bool is_python,
+resized(const void *hook_frame, uint8_t object_bit, struct live_block old, void *addr, uint64_t bytes, bool is_python,
         bool is_dense)
 {
 	uint64_t state = state_of(is_python);
@@ -227,11 +229,11 @@ resized(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
 	    __builtin_expect(old_site->slot != slot->owner.slot, 0) ||
 	    __builtin_expect(!generations_is_counted(old_site, old.generation), 0)) {
 		if (is_dense)
-			tracker_resized_slow(tagged(hook_frame, is_python), mark, old, addr, bytes);
+			tracker_resized_slow(tagged(hook_frame, is_python), object_bit, old, addr, bytes);
 		else if (is_python)
-			resized_dense_python(hook_frame, mark, old, addr, bytes);
+			resized_dense_python(hook_frame, object_bit, old, addr, bytes);
 		else
-			resized_dense(hook_frame, mark, old, addr, bytes);
+			resized_dense(hook_frame, object_bit, old, addr, bytes);
 		return;
 	}
 	__builtin_prefetch((const void *)word, 1);
@@ -244,7 +246,7 @@ resized(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
 		return;
 	}
 	struct kmem_site *site = site_table_at(number);
-	uint8_t generation = generations_born_own(site, number) | mark;
+	uint8_t generation = generations_born_own(site, number) | object_bit;
 
 	if (__builtin_expect(peak_resize_fast(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &old_site->peak,
 	                                      old.bytes, &site->peak, bytes),
@@ -267,21 +269,21 @@ tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_
 }
 
 __attribute__((flatten)) void
-tracker_resized_python(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, size_t bytes)
+tracker_resized_python(const void *hook_frame, uint8_t object_bit, struct live_block old, void *addr, size_t bytes)
 {
-	resized(hook_frame, mark, old, addr, bytes, true, false);
+	resized(hook_frame, object_bit, old, addr, bytes, true, false);
 }
 
 static DENSE void
-resized_dense(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes)
+resized_dense(const void *hook_frame, uint8_t object_bit, struct live_block old, void *addr, uint64_t bytes)
 {
-	resized(hook_frame, mark, old, addr, bytes, false, true);
+	resized(hook_frame, object_bit, old, addr, bytes, false, true);
 }
 
 static DENSE void
-resized_dense_python(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes)
+resized_dense_python(const void *hook_frame, uint8_t object_bit, struct live_block old, void *addr, uint64_t bytes)
 {
-	resized(hook_frame, mark, old, addr, bytes, true, true);
+	resized(hook_frame, object_bit, old, addr, bytes, true, true);
 }
 
 static inline __attribute__((always_inline)) bool

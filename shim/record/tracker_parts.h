@@ -38,9 +38,9 @@
 
 /* ---- tracker.c, for tracker_fast.c. These keep errno. ---- */
 
-/* Nothing is done yet: all steps. `mark` is a free bit of the block's generation, as in tracker.h. */
-TRACKER_RARE void tracker_allocated_slow(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes);
-TRACKER_RARE void tracker_resized_slow(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
+/* Nothing is done yet: all steps. `object_bit` is a free bit of the block's generation, as in tracker.h. */
+TRACKER_RARE void tracker_allocated_slow(const void *hook_frame, uint8_t object_bit, void *addr, uint64_t bytes);
+TRACKER_RARE void tracker_resized_slow(const void *hook_frame, uint8_t object_bit, struct live_block old, void *addr,
                                        uint64_t bytes); // sets errno
 
 /* The site, index + 1, of an event that is not in the thread's cache: walks the stack. 0 = it is lost, or of the teardown, and counted. */

@@ -1,16 +1,16 @@
 /*
  * peak.c - who held the memory when the total was highest (see peak.h)?
  *
- * The domain's word holds {now, mark, epoch}: live bytes, the highest maximum so far, and how often a new maximum was found. A release
- * that finds now above mark has found one: it stores mark = now and begins the next epoch.
+ * The domain's word holds {now, high, epoch}: live bytes, the highest maximum so far, and how often a new maximum was found. A release
+ * that finds now above high has found one: it stores high = now and begins the next epoch.
  *
  * Each event has an epoch. An event that updates the domain's word has the epoch that it stored or found there: the compare-and-swap
  * puts all these events in one order. An event that waits in its thread's batch has the epoch that the thread saw. A site's word holds
- * {now, mark, epoch} too; its mark is what the site held when its epoch began:
+ * {now, high, epoch} too; its high is what the site held when its epoch began:
  *
- *   event epoch > site epoch   mark = now, epoch = event epoch, now += delta
+ *   event epoch > site epoch   high = now, epoch = event epoch, now += delta
  *   event epoch = site epoch   now += delta
- *   event epoch < site epoch   now += delta and mark += delta: it arrived late, but belongs before the edge
+ *   event epoch < site epoch   now += delta and high += delta: it arrived late, but belongs before the edge
  *
  * Invariants, tested by number in tests/unit/shim/tables/test_peak.c, P4 in tests/stress/phases.c:
  *   P1  with nothing in flight, the sites' `now` add up to the domain's and what threads have pending.
@@ -78,14 +78,14 @@ add(struct kmem_peak_word *domain, struct peak_batch *batch, int64_t delta)
 
 	do {
 		int64_t now = kmem_peak_now_signed(seen) + pending;
-		int64_t mark = (int64_t)kmem_peak_mark(seen);
+		int64_t high = (int64_t)kmem_peak_high(seen);
 
 		epoch = kmem_peak_epoch(seen);
-		if (delta <= 0 && now > mark) {
-			mark = now;
+		if (delta <= 0 && now > high) {
+			high = now;
 			epoch++;
 		}
-		wanted = kmem_peak_pack((uint64_t)(now + delta), (uint64_t)mark, epoch);
+		wanted = kmem_peak_pack((uint64_t)(now + delta), (uint64_t)high, epoch);
 	} while (!replace(domain, &seen, wanted));
 	if (batch != NULL) {
 		batch->pending_bytes = 0;
@@ -133,7 +133,7 @@ peak_release(struct kmem_peak_word *domain, struct peak_batch *batch, uint64_t b
 	int64_t pending = batch->pending_bytes - (int64_t)bytes;
 	uint32_t epoch = kmem_peak_epoch(seen);
 
-	if (now + batch->pending_bytes > (int64_t)kmem_peak_mark(seen) || pending <= -batch->limit_bytes ||
+	if (now + batch->pending_bytes > (int64_t)kmem_peak_high(seen) || pending <= -batch->limit_bytes ||
 	    may_be_torn(batch, epoch))
 		return add(domain, batch, -(int64_t)bytes);
 	batch->pending_bytes = pending;
@@ -150,10 +150,10 @@ peak_settle(struct kmem_peak_word *domain, struct peak_batch *batch)
 
 	do {
 		int64_t now = kmem_peak_now_signed(seen) + pending;
-		int64_t mark = (int64_t)kmem_peak_mark(seen);
+		int64_t high = (int64_t)kmem_peak_high(seen);
 
-		wanted = now > mark ? kmem_peak_pack((uint64_t)now, (uint64_t)now, kmem_peak_epoch(seen) + 1)
-		                    : kmem_peak_pack((uint64_t)now, (uint64_t)mark, kmem_peak_epoch(seen));
+		wanted = now > high ? kmem_peak_pack((uint64_t)now, (uint64_t)now, kmem_peak_epoch(seen) + 1)
+		                    : kmem_peak_pack((uint64_t)now, (uint64_t)high, kmem_peak_epoch(seen));
 	} while (!replace(domain, &seen, wanted));
 	if (batch != NULL)
 		batch->pending_bytes = 0;

@@ -47,9 +47,9 @@ uint32_t peak_release(struct kmem_peak_word *domain, struct peak_batch *batch, u
 /*
  * A phase: a part of the program's life that has a peak of its own (moments/phases.h).
  *
- * peak_settle() books what is pending, and what is held now if that is a maximum. Then kmem_site_mark_bytes() says what each site held
+ * peak_settle() books what is pending, and what is held now if that is a maximum. Then kmem_site_high_bytes() says what each site held
  * at the peak, until a higher one is booked.
- * peak_begin_phase() begins the next phase: its mark is what is held now. *ended is the word of the phase that ends. False: this one has
+ * peak_begin_phase() begins the next phase: its high is what is held now. *ended is the word of the phase that ends. False: this one has
  * been higher than kept_bytes, nothing was changed.
  */
 struct kmem_peak_word peak_settle(struct kmem_peak_word *domain, struct peak_batch *batch);
@@ -70,7 +70,7 @@ peak_load(const struct kmem_peak_word *at)
 {
 	return (struct kmem_peak_word){
 		.now = __atomic_load_n(&at->now, __ATOMIC_RELAXED),
-		.mark = __atomic_load_n(&at->mark, __ATOMIC_RELAXED),
+		.high = __atomic_load_n(&at->high, __ATOMIC_RELAXED),
 	};
 }
 
@@ -79,16 +79,16 @@ static inline struct kmem_peak_word
 peak_word_after(struct kmem_peak_word word, int64_t delta, uint32_t epoch)
 {
 	uint64_t now = kmem_peak_now(word);
-	uint64_t mark = kmem_peak_mark(word);
+	uint64_t high = kmem_peak_high(word);
 	uint32_t folded = kmem_peak_epoch(word);
 
 	if (epoch > folded) {
-		mark = now;
+		high = now;
 		folded = epoch;
 	} else if (epoch < folded) {
-		mark += (uint64_t)delta;
+		high += (uint64_t)delta;
 	}
-	return kmem_peak_pack(now + (uint64_t)delta, mark, folded);
+	return kmem_peak_pack(now + (uint64_t)delta, high, folded);
 }
 
 /* The same for a record that only the calling thread changes: no locked instruction. */
@@ -99,11 +99,11 @@ peak_apply_own(struct kmem_peak_word *site, int64_t delta, uint32_t epoch)
 	struct kmem_peak_word wanted = peak_word_after(seen, delta, epoch);
 
 	/*
-	 * relaxed: a reader of a live capture accepts an in-flight difference. The mark first: whoever is killed in between leaves
+	 * relaxed: a reader of a live capture accepts an in-flight difference. The high first: whoever is killed in between leaves
 	 * an old epoch, for which `now` counts.
 	 */
-	if (wanted.mark != seen.mark)
-		__atomic_store_n(&site->mark, wanted.mark, __ATOMIC_RELAXED);
+	if (wanted.high != seen.high)
+		__atomic_store_n(&site->high, wanted.high, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&site->now, wanted.now, __ATOMIC_RELAXED);
 }
@@ -119,7 +119,7 @@ peak_apply_own(struct kmem_peak_word *site, int64_t delta, uint32_t epoch)
 static inline bool
 peak_is_same_epoch(struct kmem_peak_word one, struct kmem_peak_word other)
 {
-	return ((one.now ^ other.now) | (one.mark ^ other.mark)) >> 48 == 0;
+	return ((one.now ^ other.now) | (one.high ^ other.high)) >> 48 == 0;
 }
 
 static inline struct kmem_peak_word
@@ -127,7 +127,7 @@ peak_load_in_order(const struct kmem_peak_word *at)
 {
 	struct kmem_peak_word word = { .now = __atomic_load_n(&at->now, __ATOMIC_ACQUIRE) };
 
-	word.mark = __atomic_load_n(&at->mark, __ATOMIC_RELAXED);
+	word.high = __atomic_load_n(&at->high, __ATOMIC_RELAXED);
 	return word;
 }
 
@@ -144,7 +144,7 @@ peak_add_own(struct kmem_peak_word *site, uint64_t now, uint64_t change)
 static inline bool
 peak_is_edge(struct kmem_peak_word total, const struct peak_batch *batch)
 {
-	return (int64_t)((total.now + (uint64_t)batch->pending_bytes) << 16) > (int64_t)(total.mark << 16);
+	return (int64_t)((total.now + (uint64_t)batch->pending_bytes) << 16) > (int64_t)(total.high << 16);
 }
 
 static inline bool

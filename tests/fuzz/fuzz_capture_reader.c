@@ -89,7 +89,7 @@ write_seeds(const char *folder)
 		{ "released_more", FUZZ_SEAL_RECORDS, 5, 3 * sizeof(struct kmem_site) + offsetof(struct kmem_site, freed_bytes),
 		  9000 },
 		{ "domain", FUZZ_SEAL_RECORDS, 5, offsetof(struct kmem_site, slot), 0x01010001 },
-		{ "peak", FUZZ_SEAL_RECORDS, 2, offsetof(struct kmem_domain_row, peak.mark), 1 },
+		{ "peak", FUZZ_SEAL_RECORDS, 2, offsetof(struct kmem_domain_row, peak.high), 1 },
 		{ "cells", FUZZ_SEAL_RECORDS, 1, offsetof(struct kmem_header, cells) - offsetof(struct kmem_header, state), 1 },
 		{ "held_site", FUZZ_SEAL_RECORDS, 7, device_snapshot + offsetof(struct kmem_device_snapshot, sites[1].site),
 		  2 },

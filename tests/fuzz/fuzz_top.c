@@ -34,7 +34,7 @@ write_seeds(const char *folder)
 {
 	uint8_t seed[32] = { FUZZ_SEAL_RECORDS };
 
-	write_seed(folder, "peak", seed, 1 + change(seed + 1, 2, offsetof(struct kmem_domain_row, peak.mark), 1));
+	write_seed(folder, "peak", seed, 1 + change(seed + 1, 2, offsetof(struct kmem_domain_row, peak.high), 1));
 	seed[0] = FUZZ_SALVAGE | FUZZ_CLOSED | FUZZ_SEAL_RECORDS | FUZZ_SEAL_HEAD;
 	write_seed(folder, "site", seed, 1 + change(seed + 1, 5, offsetof(struct kmem_site, peak), UINT32_MAX));
 }

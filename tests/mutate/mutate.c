@@ -90,7 +90,7 @@ static const struct field header_fields[] = {
 static const struct field domain_fields[] = {
 	EPOCH_OF(kmem_domain_row, "domains"),
 	OF(kmem_domain_row, "domains", peak.now, NEARLY),
-	OF(kmem_domain_row, "domains", peak.mark, NEARLY),
+	OF(kmem_domain_row, "domains", peak.high, NEARLY),
 	OF(kmem_domain_row, "domains", peak_resident_bytes, ALL),
 	OF(kmem_domain_row, "domains", returned_bytes, ALL),
 	OF(kmem_domain_row, "domains", kept_peak_bytes, NEARLY),
@@ -98,7 +98,7 @@ static const struct field domain_fields[] = {
 static const struct field site_fields[] = {
 	EPOCH_OF(kmem_site, "sites"),
 	OF(kmem_site, "sites", peak.now, NEARLY),
-	OF(kmem_site, "sites", peak.mark, ALL),
+	OF(kmem_site, "sites", peak.high, ALL),
 	OF(kmem_site, "sites", allocated_bytes, 2),
 	OF(kmem_site, "sites", freed_bytes, 2),
 	OF(kmem_site, "sites", allocated_count, ALL),

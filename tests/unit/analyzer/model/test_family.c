@@ -105,7 +105,7 @@ write_child(const struct member *member)
 		                                     member->peak_mib * MIB, 2, member->peak_mib * MIB / 2, 1);
 
 		(void)site;
-		capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->peak.mark = member->peak_mib * MIB;
+		capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->peak.high = member->peak_mib * MIB;
 	}
 	capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->inherited_bytes = 90 * MIB;
 	capture_builder_header(builder)->python_version = kmem_twice(0x030b07f0);

@@ -218,6 +218,8 @@ TEST(imports_are_a_row_for_each_module)
 		hand_model_site(&hand, i % 2 == 1 ? MMAP : HEAP, 2 + i / 3, (20 - i) * MIB)->import = modules[i];
 		hand.frames[i][1].is_importlib = true;
 	}
+	hand_model_site(&hand, RESERVED, 2, 64 * MIB)->import = "pyarrow"; // address space is no memory
+	hand.frames[7][1].is_importlib = true;
 	tells(&rank_peak, 5,
 	      "  119 MiB  left by imports\n            39.0 MiB  import torch\n"
 	      "            18.0 MiB  import numpy\n            17.0 MiB  import json\n"

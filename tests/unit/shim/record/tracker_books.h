@@ -56,7 +56,7 @@ peak_word(unsigned domain)
 	struct kmem_peak_word word = capture_file_domain(domain)->peak;
 
 	site_table_totals(totals);
-	return kmem_peak_pack(totals[domain].live_bytes, kmem_peak_mark(word), kmem_peak_epoch(word));
+	return kmem_peak_pack(totals[domain].live_bytes, kmem_peak_high(word), kmem_peak_epoch(word));
 }
 
 /* P1, P2 and S3: what the records of a domain add up to. */

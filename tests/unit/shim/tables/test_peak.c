@@ -232,7 +232,7 @@ run_batched(uint64_t *random, unsigned threads)
 	live &= KMEM_PEAK_BYTES_MASK;
 	assert_int_equal(live, ledger.total);
 	assert_int_equal(kmem_peak_now_signed(domain) + pending, (int64_t)ledger.total); // P1
-	domain = kmem_peak_pack(live, kmem_peak_mark(domain), kmem_peak_epoch(domain));  // as a reader does
+	domain = kmem_peak_pack(live, kmem_peak_high(domain), kmem_peak_epoch(domain));  // as a reader does
 	for (unsigned i = 0; i < SITES; i++) {
 		uint64_t sum = 0;
 
@@ -283,7 +283,7 @@ TEST(words_keep_48_bits_of_bytes_and_32_of_epoch)
 {
 	static const struct {
 		uint64_t now;
-		uint64_t mark;
+		uint64_t high;
 		uint32_t epoch;
 	} cases[] = {
 		{ 0, 0, 0 },
@@ -294,10 +294,10 @@ TEST(words_keep_48_bits_of_bytes_and_32_of_epoch)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct kmem_peak_word word = kmem_peak_pack(cases[i].now, cases[i].mark, cases[i].epoch);
+		struct kmem_peak_word word = kmem_peak_pack(cases[i].now, cases[i].high, cases[i].epoch);
 
 		assert_int_equal(kmem_peak_now(word), cases[i].now);
-		assert_int_equal(kmem_peak_mark(word), cases[i].mark);
+		assert_int_equal(kmem_peak_high(word), cases[i].high);
 		assert_int_equal(kmem_peak_epoch(word), cases[i].epoch);
 	}
 }
