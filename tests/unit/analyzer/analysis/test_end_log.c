@@ -38,7 +38,7 @@ read_log(const struct model_process *process, struct system_log *log)
 }
 
 static const struct verdict_now now = { .boot_id = "this-boot",
-	                                    .read_counters = hand_model_no_counters,
+	                                    .read_counters = hand_model_read_counters,
 	                                    .read_log = read_log };
 
 static void
