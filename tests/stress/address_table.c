@@ -60,12 +60,11 @@ work(unsigned thread, uint64_t *random)
 {
 	for (uint64_t i = 0; i < ROUNDS; i++) {
 		uint64_t addr = (i * STRESS_THREADS + thread + 1) * 8;
-		uint64_t got;
 
 		put(&tables[0], addr, block_for(addr));
 		atomic_fetch_add_explicit(&put_count, 1, memory_order_relaxed);
 		stress_yield(random);
-		got = atomic_exchange_explicit(&mail[random_below(random, MAIL)], addr, memory_order_relaxed);
+		uint64_t got = atomic_exchange_explicit(&mail[random_below(random, MAIL)], addr, memory_order_relaxed);
 		if (got != 0)
 			take_one(&tables[0], got);
 	}

@@ -750,10 +750,9 @@ static void
 prepare_late_object(void)
 {
 	struct loaded_object object;
-	void *library;
 
 	CHECK(loader_list_find((uintptr_t)note_main, &object)); // what comes from now on may be unloaded
-	library = dlopen("libz.so.1", RTLD_NOW);
+	void *library = dlopen("libz.so.1", RTLD_NOW);
 	CHECK(library != NULL);
 	code_that_comes_late = (uintptr_t)dlsym(library, "inflate");
 	loader_list_unloaded();

@@ -45,7 +45,7 @@ struct hand_model {
 	struct kmem_identity identities[HAND_FAMILY];
 	struct kmem_heartbeat beats[HAND_BEATS]; // of a scene with beats: those of the process
 	struct kmem_heartbeat seen[HAND_FAMILY]; // of each of them alone
-	char names[HAND_SITES][64], domain_names[HAND_DOMAINS + 1][32];
+	char names[HAND_SITES][128], domain_names[HAND_DOMAINS + 1][32];
 };
 
 /* What can be read of this machine: nothing, until a test says so. */

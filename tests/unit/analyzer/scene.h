@@ -7,9 +7,9 @@
  * begins with:
  *
  *     heap:41 300M     that much is live, allocated in this domain at this line: heap, mmap, reserved, cuda0, tensors
- *                        leak: blocks of all twelve generations are alive; gens=1/12/0/3: of how many, of the latest; import: by one;
- *                        same: at the line of the first site; untouched=1G: not in memory; module=, function=: of the innermost frame;
- *                        large=20M: the same, and no more than half
+ *                        leak: blocks of all twelve generations are alive; gens=1/12/0/3: of how many, of the latest; quarters=9/4/2/1; import, arena: by one, or one itself;
+ *                        same: at the line of the first site; untouched=1G: not in memory; module=, function=: of the innermost frame (with '/': and its path);
+ *                        blocks=9: live; freed=2G/99: it worked with so much more in so many blocks
  *     name mmap NAME   what this domain is
  *     look brk=9M      what was in memory, by part; sample: of malloc's pages; beat: a further heartbeat
  *     refuse 2G        the last request, by the first site; of=cuda0: in which domain; at=2: by which site
@@ -53,6 +53,8 @@ struct scene_field {
 #define DOMAIN(member) SCENE_FIELD("domain", model_domain, member)
 static const struct scene_field scene_fields[] = {
 	SITE(live_bytes),
+	SITE(samples),
+	SITE(span_bytes),
 	SITE(live_count),
 	SITE(most_live_bytes),
 	SITE(peak_bytes),
@@ -66,9 +68,12 @@ static const struct scene_field scene_fields[] = {
 	SITE(born_generations),
 	SITE(steps),
 	SITE(is_rest_of_arenas),
+	SITE(first_ms),
+	SITE(has_paused),
 	SITE(import),
 	SITE(library),
 	PROCESS(state),
+	PROCESS(has_expandable_segments),
 	PROCESS(exit_code),
 	PROCESS(ended_monotonic_ns),
 	PROCESS(is_finalizing),
@@ -130,6 +135,7 @@ static const struct scene_field scene_fields[] = {
 	MODEL(sample_bytes),
 	MODEL(capture_damage_count),
 	DOMAIN(live_bytes),
+	DOMAIN(concurrent_peak_bytes),
 	DOMAIN(live_count),
 	DOMAIN(peak_bytes),
 	DOMAIN(allocated_count),
@@ -262,12 +268,39 @@ scene_untouched(struct hand_model *hand, struct model_site *site, uint64_t bytes
 	hand->process.untouched_bytes += bytes;
 }
 
+/* "1/2/3/4" */
+static inline void
+scene_numbers(char *text, uint64_t numbers[4])
+{
+	for (unsigned i = 0; i < 4; i++) {
+		char *number = strsep(&text, "/");
+
+		numbers[i] = number != NULL ? scene_number(number) : 0;
+	}
+}
+
+/* It worked with so much more, in so many blocks, and gave it back. */
+static inline void
+scene_freed(struct hand_model *hand, struct model_site *site, char *value)
+{
+	struct model_domain *domain = &hand->domains[site->domain];
+	uint64_t of[4];
+
+	scene_numbers(value, of);
+	site->allocated_bytes += of[0];
+	site->allocated_count += of[1];
+	domain->allocated_bytes += of[0];
+	domain->allocated_count += of[1];
+	domain->freed_bytes += of[0];
+	domain->freed_count += of[1];
+}
+
 /* heap:41 300M ... */
 static inline void
 scene_site(struct hand_model *hand, const char *place, char **rest)
 {
 	unsigned domain = scene_domain(place, strcspn(place, ":"));
-	unsigned of[4];
+	uint64_t of[4];
 	char *value;
 	struct model_site *site = hand_model_site(hand, domain, (uint32_t)atoi(strchr(place, ':') + 1),
 	                                          scene_number(scene_word(rest, &value)));
@@ -279,19 +312,33 @@ scene_site(struct hand_model *hand, const char *place, char **rest)
 		if (strcmp(word, "leak") == 0) {
 			hand_model_generations(site, 12, 12, 3, 3);
 		} else if (strcmp(word, "gens") == 0) {
-			assert_int_equal(sscanf(value, "%u/%u/%u/%u", &of[0], &of[1], &of[2], &of[3]), 4);
-			hand_model_generations(site, of[0], of[1], of[2], of[3]);
+			scene_numbers(value, of);
+			hand_model_generations(site, (uint32_t)of[0], (uint32_t)of[1], (uint32_t)of[2], (uint32_t)of[3]);
+		} else if (strcmp(word, "quarters") == 0) {
+			scene_numbers(value, site->quarters);
 		} else if (strcmp(word, "import") == 0 && value == NULL) {
 			site->stack_flags = KMEM_STACK_IMPORT_CUT;
+		} else if (strcmp(word, "arena") == 0) {
+			site->stack_flags = KMEM_STACK_ARENA;
 		} else if (strcmp(word, "same") == 0) {
 			hand->stacks[number][2] = &hand->frames[0][2];
 			site->where = &hand->frames[0][2];
+		} else if (strcmp(word, "blocks") == 0) { // so many, of the domain too
+			site->live_count = site->allocated_count = scene_number(value);
+			hand->domains[domain].live_count += site->live_count - 1;
+			hand->domains[domain].allocated_count += site->live_count - 1;
+		} else if (strcmp(word, "freed") == 0) {
+			scene_freed(hand, site, value);
 		} else if (strcmp(word, "untouched") == 0) {
 			scene_untouched(hand, site, scene_number(value));
 		} else if (strcmp(word, "module") == 0 || strcmp(word, "function") == 0) {
-			(void)snprintf(hand->names[number], sizeof(hand->names[number]), "%s", value);
-			*(word[0] == 'm' ? &hand->frames[number][0].module
-			                 : &hand->frames[number][0].function) = hand->names[number];
+			struct model_frame *frame = &hand->frames[number][0];
+			const char *text = strcpy(hand->names[number], value);
+			const char *slash = strrchr(text, '/');
+
+			*(word[0] == 'm' ? &frame->module : &frame->function) = slash != NULL ? slash + 1 : text;
+			if (slash != NULL)
+				frame->module_path = text;
 		} else {
 			scene_set("site", site, word, value);
 		}

@@ -87,7 +87,7 @@ is_as_wanted(const char *text, const char *wanted)
 	} while (0)
 
 /* The verdict of the model as it is. */
-#define is_told(found, advised)             \
+#define decided(found, advised)             \
 	do {                                    \
 		hand_model_decide(&hand, &verdict); \
 		check_told(found, advised);         \
@@ -97,7 +97,7 @@ is_as_wanted(const char *text, const char *wanted)
 #define told(found, advised, ...) \
 	do {                          \
 		scene(__VA_ARGS__);       \
-		is_told(found, advised);  \
+		decided(found, advised);  \
 	} while (0)
 
 #endif

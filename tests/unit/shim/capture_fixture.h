@@ -31,10 +31,9 @@ remove_folder(void **state)
 {
 	char each[512];
 	struct dirent *entry;
-	DIR *list;
 
 	capture_file_forked();
-	list = opendir(folder);
+	DIR *list = opendir(folder);
 	while (list != NULL && (entry = readdir(list)) != NULL) {
 		snprintf(each, sizeof(each), "%s/%s", folder, entry->d_name);
 		remove(each);

@@ -61,10 +61,9 @@ in_child_telling(int (*run)(void *), void *context, char *text, size_t size)
 	size_t length = 0;
 	ssize_t got;
 	int ends[2];
-	pid_t pid;
 
 	assert_int_equal(pipe(ends), 0);
-	pid = fork();
+	pid_t pid = fork();
 	if (pid == 0) {
 		dup2(ends[1], STDERR_FILENO);
 		close(ends[0]);
@@ -92,5 +91,29 @@ in_child_telling(int (*run)(void *), void *context, char *text, size_t size)
 			return 1;                                                  \
 		}                                                              \
 	} while (0)
+
+/* The same in a TEST_IN_CHILD(): such a test changes the whole process. */
+#define ASSERT_IN_CHILD(condition)                                     \
+	do {                                                               \
+		if (!(condition)) {                                            \
+			dprintf(2, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			_exit(1);                                                  \
+		}                                                              \
+	} while (0)
+
+#define TEST_IN_CHILD(name)                                                          \
+	static void name##_in_child(void);                                               \
+	static int name##_run(__attribute__((unused)) void *context)                     \
+	{                                                                                \
+		name##_in_child();                                                           \
+		return 0;                                                                    \
+	}                                                                                \
+	TEST(name)                                                                       \
+	{                                                                                \
+		char text[1024] = "";                                                        \
+                                                                                     \
+		assert_int_equal(in_child_telling(name##_run, NULL, text, sizeof(text)), 0); \
+	}                                                                                \
+	static void name##_in_child(void)
 
 #endif

@@ -146,11 +146,9 @@ class_of_growing(unsigned rounds, uint64_t bytes, enum model_leak_class leak)
 static enum model_leak_class
 class_of_queue(uint64_t live_count, uint64_t allocated_count, uint64_t leaking_bytes)
 {
-	struct model_site *site;
-
 	make_rounds(ROUNDS, STEP_BYTES / 2);
 	add_end(ROUNDS * STEP_BYTES, ROUNDS * STEP_BYTES / 2);
-	site = hand_model_site(&hand, HEAP, 41, leaking_bytes);
+	struct model_site *site = hand_model_site(&hand, HEAP, 41, leaking_bytes);
 	site->leak = MODEL_LEAK_LEAK;
 	hand.sites[0].leak = MODEL_LEAK_STEADY;
 	hand.sites[0].live_count = live_count;

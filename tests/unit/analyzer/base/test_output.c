@@ -64,9 +64,8 @@ static struct output_file *
 begin(const char *text)
 {
 	struct fail fail;
-	struct output_file *file;
 
-	file = output_open(out_path(), OUTPUT_OF_ALL, &fail);
+	struct output_file *file = output_open(out_path(), OUTPUT_OF_ALL, &fail);
 	assert_non_null(file);
 	assert_true(fputs(text, output_stream(file)) >= 0);
 	assert_int_equal(fflush(output_stream(file)), 0);

@@ -14,6 +14,7 @@
 #include "capture_builder.h"
 #include "model/model_load.h"
 #include "scratch.h"
+#include "owned.h"
 
 static struct kmem_header *
 header_of(unsigned char *file)
@@ -64,7 +65,6 @@ TEST(a_file_of_somebody_else_is_told)
 	size_t bytes;
 	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 	uid_t before = geteuid();
-	struct model *model;
 
 	capture_builder_write(scratch_file, file, bytes);
 	free(file);
@@ -72,7 +72,7 @@ TEST(a_file_of_somebody_else_is_told)
 	assert_int_equal(chmod(scratch_folder, 0755), 0);
 	if (before == 0)
 		assert_int_equal(seteuid(65534), 0); // root may read anything
-	model = model_load(&options, &fail);
+	struct model *model = model_load(&options, &fail);
 	assert_int_equal(seteuid(before), 0);
 	assert_null(model);
 	assert_int_equal(fail.code, EXIT_CAPTURE);
@@ -84,7 +84,7 @@ static void
 write_process(const char *name, const char *session, uint32_t pid, uint32_t parent, uint64_t start_ns, bool is_first)
 {
 	size_t bytes;
-	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+	OWNED unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 	struct kmem_identity *identity = &header_of(file)->identity;
 	char text[256];
 
@@ -96,14 +96,12 @@ write_process(const char *name, const char *session, uint32_t pid, uint32_t pare
 	capture_builder_reseal(file, bytes);
 	(void)snprintf(text, sizeof(text), "%s/%s", scratch_folder, name);
 	capture_builder_write(text, file, bytes);
-	free(file);
 }
 
 TEST(a_folder_means_its_newest_session)
 {
 	struct model_options options = { .capture = scratch_folder };
 	struct fail fail;
-	struct model *model;
 
 	(void)unlink(scratch_file);
 	write_process("a.kmem", "old", 10, 1, 100, true);
@@ -113,7 +111,7 @@ TEST(a_folder_means_its_newest_session)
 	(void)snprintf(scratch_file, sizeof(scratch_file), "%s/e.kmem", scratch_folder);
 	capture_builder_write(scratch_file, "nonsense", 8);
 
-	model = model_load(&options, &fail);
+	OWNED_BY(model) struct model *model = model_load(&options, &fail);
 	assert_non_null(model);
 	assert_string_equal(model->session, "new");
 	assert_int_equal(model->session_count, 2);
@@ -134,7 +132,6 @@ TEST(a_folder_means_its_newest_session)
 	assert_int_equal(model->sites[0].peak_bytes, 3 * 4000);
 	assert_int_equal(model->domains[0].live_bytes, 3 * 4200);
 	assert_int_equal(model->failed_count, 3);
-	model_free(model);
 }
 
 TEST(every_session_of_a_folder_is_a_run)
@@ -174,7 +171,6 @@ TEST(what_another_user_says_of_starts_and_first_processes_is_not_believed)
 	struct model_options options = { .capture = folder };
 	struct session_list sessions;
 	struct fail fail;
-	struct model *model;
 
 	if (geteuid() != 0) {
 		print_message("needs root to give files to another user\n");
@@ -190,7 +186,7 @@ TEST(what_another_user_says_of_starts_and_first_processes_is_not_believed)
 		(void)snprintf(path, sizeof(path), "%s/%s", scratch_folder, planted[i]);
 		assert_int_equal(chown(path, 65534, 65534), 0);
 	}
-	model = model_load(&options, &fail);
+	struct model *model = model_load(&options, &fail);
 	assert_non_null(model);
 	assert_string_equal(model->session, "own");
 	assert_int_equal(model->process_count, 3);

@@ -13,6 +13,7 @@
 #include "kmem_words.h"
 #include "model/model_load.h"
 #include "scratch.h"
+#include "owned.h"
 
 static struct kmem_header *
 header_of(unsigned char *file)
@@ -659,13 +660,12 @@ check_case(size_t i, bool is_salvage)
 	struct model_options options = { .capture = scratch_file, .is_salvage = is_salvage };
 	struct fail fail = { .text = "" };
 	size_t bytes;
-	unsigned char *file = capture_builder_example(damages[i].state, &bytes);
+	OWNED unsigned char *file = capture_builder_example(damages[i].state, &bytes);
 	bool is_refused = is_salvage ? damages[i].is_refused_in_salvage : damages[i].is_refused;
-	struct model *model;
 
 	damages[i].damage(file, &bytes);
 	capture_builder_write(scratch_file, file, bytes);
-	model = model_load(&options, &fail);
+	OWNED_BY(model) struct model *model = model_load(&options, &fail);
 	if ((model == NULL) != is_refused)
 		fail_msg("%s%s: %s (%s)", damages[i].name, is_salvage ? " in salvage" : "",
 		         is_refused ? "was read" : "was refused", fail.text);
@@ -678,8 +678,6 @@ check_case(size_t i, bool is_salvage)
 		         model->damage_count, model->damage_count != 0 ? model->damages[0] : "none");
 	if (!is_salvage && is_refused && !damages[i].is_refused_in_salvage && strstr(fail.text, "--salvage") == NULL)
 		fail_msg("%s: does not say what to do next: %s", damages[i].name, fail.text);
-	model_free(model);
-	free(file);
 }
 
 TEST(every_damage_is_refused_or_told)
@@ -698,11 +696,10 @@ TEST(a_sound_capture_has_no_damages)
 		struct model_options options = { .capture = scratch_file };
 		struct fail fail;
 		size_t bytes;
-		unsigned char *file = capture_builder_example(states[i], &bytes);
-		struct model *model;
+		OWNED unsigned char *file = capture_builder_example(states[i], &bytes);
 
 		capture_builder_write(scratch_file, file, bytes);
-		model = model_load(&options, &fail);
+		struct model *model = model_load(&options, &fail);
 		assert_non_null(model);
 		assert_int_equal(model->damage_count, 0);
 		assert_int_equal(model->site_count, 6);
@@ -757,7 +754,6 @@ TEST(a_sound_capture_has_no_damages)
 		for (unsigned k = 1; k < 4; k++)
 			assert_ptr_equal(model->sites[3].frames[k + 1], model->sites[0].frames[k]);
 		model_free(model);
-		free(file);
 	}
 }
 
@@ -783,7 +779,7 @@ enum { STRIDE = 1 };
 TEST(no_flipped_byte_of_a_closed_capture_goes_unseen)
 {
 	size_t bytes;
-	unsigned char *file = capture_builder_example(KMEM_STATE_CLEAN_EXIT, &bytes);
+	OWNED unsigned char *file = capture_builder_example(KMEM_STATE_CLEAN_EXIT, &bytes);
 	const size_t launcher = offsetof(struct kmem_header, launcher);
 	struct model_options options = { .capture = scratch_file };
 	unsigned checked = 0;
@@ -791,13 +787,12 @@ TEST(no_flipped_byte_of_a_closed_capture_goes_unseen)
 	for (size_t at = 0; at < bytes; at += STRIDE * (at < 20000 ? 7 : 61)) {
 		unsigned char before = file[at];
 		struct fail fail = { .text = "" };
-		struct model *model;
 
 		if (at >= launcher && at < launcher + sizeof(struct kmem_launcher))
 			continue;
 		file[at] ^= (unsigned char)(1u << at % 8);
 		capture_builder_write(scratch_file, file, bytes);
-		model = model_load(&options, &fail);
+		struct model *model = model_load(&options, &fail);
 		if (model != NULL && model->damage_count == 0)
 			fail_msg("byte %zu was flipped and nobody said so", at);
 		if (model == NULL && (fail.code != EXIT_CAPTURE || fail.text[0] == '\0'))
@@ -807,7 +802,6 @@ TEST(no_flipped_byte_of_a_closed_capture_goes_unseen)
 		checked++;
 	}
 	assert_true(checked > 6000 / STRIDE);
-	free(file);
 }
 
 int

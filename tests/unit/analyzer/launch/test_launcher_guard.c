@@ -67,16 +67,14 @@ killed_looks(const char *lines, const char *action)
 	char folder[] = "/tmp/kmem-guard-XXXXXX";
 	char path[PATH_MAX];
 	const struct guard_task task = { .folder = mkdtemp(folder), .action = action, .look = killed_at_2 };
-	unsigned killed;
-	int pipe_end;
 
 	assert_true(launcher_guard_start(&task, 1000) > 0);
 	(void)snprintf(path, sizeof(path), KMEM_GUARD_PIPE, folder, "1");
-	pipe_end = open(path, O_WRONLY);
+	int pipe_end = open(path, O_WRONLY);
 	assert_true(pipe_end >= 0);
 	assert_int_equal(write(pipe_end, lines, strlen(lines)), strlen(lines));
 	(void)close(pipe_end);
-	killed = launcher_guard_end();
+	unsigned killed = launcher_guard_end();
 	assert_int_equal(rmdir(folder), 0);
 	return killed;
 }

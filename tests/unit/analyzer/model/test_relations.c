@@ -50,9 +50,7 @@ load(void **state)
 	struct report_options all = { .top = UINT64_MAX, .frames_bytes = UINT64_MAX };
 	struct document document = { .count = 0 };
 	struct fail fail = { .text = "" };
-	struct report *report;
 	size_t bytes;
-	FILE *stream;
 
 	if (scratch_make(state) != 0)
 		return -1;
@@ -61,9 +59,9 @@ load(void **state)
 		                     capture_builder_stack(builder, stacks[i].frames, stacks[i].count, stacks[i].flags),
 		                     1000000 - i, 10, 0, 0);
 	model = load_built(builder, KMEM_STATE_CLEAN_EXIT);
-	report = report_build(model, &rank_sites, &all, &fail);
+	struct report *report = report_build(model, &rank_sites, &all, &fail);
 	assert_non_null(report);
-	stream = open_memstream(&json, &bytes);
+	FILE *stream = open_memstream(&json, &bytes);
 	render_json(report, stream);
 	fclose(stream);
 	stream = open_memstream(&text, &bytes);

@@ -11,6 +11,7 @@
 #include "capture_builder.h"
 #include "model/model_load.h"
 #include "scratch.h"
+#include "owned.h"
 
 static const struct {
 	struct kmem_resident looks[2];
@@ -33,19 +34,17 @@ TEST(the_newer_whole_look_is_taken)
 		struct model_options options = { .capture = scratch_file, .is_salvage = true };
 		struct fail fail;
 		size_t bytes;
-		unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+		OWNED unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 		struct kmem_header *header = (struct kmem_header *)(void *)file;
 
 		memcpy(header->resident, cases[i].looks, sizeof(header->resident));
 		capture_builder_write(scratch_file, file, bytes);
-		struct model *model = model_load(&options, &fail);
+		OWNED_BY(model) struct model *model = model_load(&options, &fail);
 		assert_non_null(model);
 		const struct kmem_resident *taken = model->processes[0].resident;
 
 		if ((taken != NULL ? taken->resident_bytes : 0) != cases[i].bytes || model->damage_count != cases[i].damages)
 			fail_msg("%s: %zu damages", cases[i].why, model->damage_count);
-		model_free(model);
-		free(file);
 	}
 }
 
@@ -179,7 +178,7 @@ TEST(what_was_never_touched_is_told_by_line)
 		struct model_options options = { .capture = scratch_file, .is_salvage = true };
 		struct fail fail;
 		size_t bytes;
-		unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+		OWNED unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 		struct kmem_header *header = (struct kmem_header *)(void *)file;
 		uint64_t untouched_bytes = 0;
 
@@ -201,7 +200,6 @@ TEST(what_was_never_touched_is_told_by_line)
 			fail_msg("%s: %zu damages, the first: %s", lines_cases[i].why, model->damage_count,
 			         model->damage_count != 0 ? model->damages[0] : "");
 		model_free(model);
-		free(file);
 	}
 }
 

@@ -84,8 +84,6 @@ make_rows(unsigned count)
 
 TEST_WITH(each_figure_has_its_column, begin, end)
 {
-	struct top_row *row;
-
 	make_rows(2);
 	sample->has_growth = sample->has_rate = true;
 	sample->growth_seconds = 60;
@@ -93,7 +91,7 @@ TEST_WITH(each_figure_has_its_column, begin, end)
 	sample->rate_bytes = 5 * MIB;
 	sample->resident_bytes = 80 * MIB;
 	sample->peak_bytes = 9 * MIB;
-	row = &sample->rows[0];
+	struct top_row *row = &sample->rows[0];
 	row->has_growth = row->has_rate = true;
 	row->growth_bytes = -(int64_t)(MIB / 2);
 	row->rate_bytes = 5 * MIB;

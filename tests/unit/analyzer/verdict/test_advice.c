@@ -80,12 +80,12 @@ TEST(a_request_that_was_refused_is_told_of_a_program_that_went_on)
 {
 	told("!recovered", NULL, "heap:41 700M; exit 0");
 	scene_add(&hand, "refuse 64G had_success_after=1 got_bytes=600M; process failed_count=3");
-	is_told("; recovered [heap] 64.0 GiB at train.py:41 epoch +3", NULL);
+	decided("; recovered [heap] 64.0 GiB at train.py:41 epoch +3", NULL);
 	said(
 		" 3 requests were refused, and the program went on; the largest was for 64.0 GiB in heap at train.py:41 epoch.");
 	/* Those that are not known may be the device's, which refuses as a matter of course. */
 	scene_add(&hand, "cuda0:50 100M");
-	is_told("; recovered [heap] 64.0 GiB at train.py:41 epoch +1", NULL);
+	decided("; recovered [heap] 64.0 GiB at train.py:41 epoch +1", NULL);
 	said(" At least 1 request was refused, and the program went on; the largest that is known was for ");
 }
 
@@ -105,10 +105,8 @@ TEST(what_holds_a_line_is_said_of_memory_that_was_looked_at)
 	struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
 
 	for (int is_mapped = 0; is_mapped < 2; is_mapped++) {
-		struct model_site *site;
-
 		hand_model_make(&hand);
-		site = leaking(is_mapped ? MMAP : HEAP, 41, 300 * MIB);
+		struct model_site *site = leaking(is_mapped ? MMAP : HEAP, 41, 300 * MIB);
 		line.file = site->where->file;
 		line.function = site->where->function;
 		hand.process.holders = &holders;

@@ -173,12 +173,11 @@ was_freed_last(uint64_t ns, uint64_t volume)
 		{ .monotonic_ns = 1605 * SECOND - ns },
 		{ .monotonic_ns = 1605 * SECOND, .volume_bytes = volume, .is_end = true },
 	};
-	bool is_freed;
 
 	begin();
 	scene_add(&hand,
 	          "look heap=400M monotonic_ns=100s; heartbeat monotonic_ns=100s; sample bytes=400M empty_bytes=256M");
-	is_freed = verdict_freed_of(&hand.model, &hand.process).freed_bytes != 0;
+	bool is_freed = verdict_freed_of(&hand.model, &hand.process).freed_bytes != 0;
 	hand.process.heartbeat_count = 0;
 	hand.process.points = points;
 	hand.process.point_count = ARRAY_LEN(points);

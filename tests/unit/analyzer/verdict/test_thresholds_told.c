@@ -182,8 +182,6 @@ went_on_after_its_guard(uint64_t ns)
 static bool
 is_release_named(uint64_t watched)
 {
-	struct model_tally release;
-
 	begin(VERDICT_CONTAINER_LIMIT);
 	for (unsigned i = 0; i < 2; i++) {
 		struct model_site *site = hand_model_site(&hand, HEAP, 41, i == 0 ? 200 * MIB : 0);
@@ -195,7 +193,7 @@ is_release_named(uint64_t watched)
 	}
 	hand.stacks[1][2] = &hand.frames[0][2];
 	hand.sites[1].where = hand.sites[0].where;
-	release = (struct model_tally){ .where = &hand.frames[1][3], .count = watched };
+	struct model_tally release = (struct model_tally){ .where = &hand.frames[1][3], .count = watched };
 	hand.sites[1].watched_releases = watched;
 	hand.sites[1].release_count = 1;
 	hand.sites[1].releases = &release;

@@ -95,11 +95,11 @@ TEST(each_death_has_its_verdict)
 
 	scene(LINES "heap:50 100M");
 	hand.process.state = KMEM_STATE_EXEC_REPLACED;
-	is_told("^ending; peak 500 MiB; peak-line " AT_LINE, "look-at-next-program");
+	decided("^ending; peak 500 MiB; peak-line " AT_LINE, "look-at-next-program");
 	assert_cause(&verdict, "exec-replaced");
 	hand.process.state = KMEM_STATE_RUNNING;
 	strcpy(hand.identity.boot_id, "another");
-	is_told("^ending; live 500 MiB", "read-where-recorded");
+	decided("^ending; live 500 MiB", "read-where-recorded");
 	assert_cause(&verdict, "not-closed");
 	assert_string_equal(verdict_confidence_name(verdict.confidence), "unknown");
 }
@@ -169,7 +169,7 @@ TEST(a_descendant_that_is_gone_explains_a_failing_parent)
 
 	/* And when the parent is well, a child's end is no verdict on the program. */
 	scene_add(&hand, "parent launcher=0 exit_code=0");
-	is_told("lost-children", NULL);
+	decided("lost-children", NULL);
 	assert_cause(&verdict, "exited");
 	assert_int_equal(verdict.lost_child->identity->pid, 4243);
 }
@@ -186,10 +186,8 @@ static struct kmem_heartbeat family_beat[FAMILY];
 static struct model_site *
 make_family(uint64_t bytes)
 {
-	struct model_site *site;
-
 	hand_model_make(&hand);
-	site = hand_model_site(&hand, HEAP, 41, bytes * FAMILY);
+	struct model_site *site = hand_model_site(&hand, HEAP, 41, bytes * FAMILY);
 	site->process_count = FAMILY;
 	for (unsigned i = 0; i < FAMILY; i++) {
 		family[i] = hand.process;
@@ -224,7 +222,7 @@ TEST(processes_that_did_not_coexist_are_never_summed)
 		family[i].exit_code = 0;
 	}
 	waited(0, 0);
-	is_told(NULL, NULL);
+	decided(NULL, NULL);
 	assert_found(
 		&verdict,
 		"peak 192 MiB; live 192 MiB; line-of-all-processes 960 MiB of 960 MiB at train.py:41 epoch; accumulates");
@@ -233,7 +231,7 @@ TEST(processes_that_did_not_coexist_are_never_summed)
 	/* Of one process it is said. */
 	assert_non_null(strstr(verdict.text, "allocated at train.py:41 epoch, in 5 of them."));
 	hand.sites[0].most_live_bytes = 950 * MIB;
-	is_told(NULL, NULL);
+	decided(NULL, NULL);
 	assert_non_null(strstr(verdict.text, "allocated at train.py:41 epoch, nearly all of it in train.py (pid 42"));
 
 	/* Killed: what ended before, or was last seen long before, is left out. */
@@ -241,13 +239,13 @@ TEST(processes_that_did_not_coexist_are_never_summed)
 	for (unsigned i = 1; i < 3; i++)
 		family[i].state = KMEM_STATE_CLEAN_EXIT;
 	waited(0, SIGKILL);
-	is_told(NULL, NULL);
+	decided(NULL, NULL);
 	assert_found(&verdict, "live 192 MiB; line-of-all-processes 960 MiB of 960 MiB at train.py:41 epoch");
 
 	/* And those at work in its last second count. */
 	family_beat[3].monotonic_ns = family_beat[4].monotonic_ns = family_identity[0].start_monotonic_ns +
 	                                                            UINT64_C(59500000000);
-	is_told(NULL, NULL);
+	decided(NULL, NULL);
 	assert_found(&verdict, "live 576 MiB; line-of-all-processes 960 MiB of 960 MiB at train.py:41 epoch");
 	assert_non_null(strstr(verdict.text, "192 MiB of what was live was in train.py (pid 4246)"));
 }
@@ -258,7 +256,7 @@ TEST(children_that_a_pool_ended_are_a_note)
 	family[3].live_bytes = 9 * MIB;
 	family[3].peak_bytes = family[3].inherited_bytes = 20 * MIB;
 	waited(0, 0);
-	is_told(NULL, NULL);
+	decided(NULL, NULL);
 	assert_string_equal(verdict_cause_name(verdict.cause), "exited");
 	assert_found(&verdict, "lost-children 21.0 MiB");
 	assert_int_equal(verdict.lost_child->identity->pid, 4245);
@@ -269,14 +267,14 @@ TEST(children_that_a_pool_ended_are_a_note)
 	/* The parent failed by itself and held more than any of them: still a note. */
 	family[0].peak_bytes = 50 * MIB;
 	waited(0, 3 << 8);
-	is_told(NULL, NULL);
+	decided(NULL, NULL);
 	assert_string_equal(verdict_cause_name(verdict.cause), "failed");
 	assert_int_equal(verdict.process->identity->pid, 4242);
 	assert_found(&verdict, "lost-children 21.0 MiB");
 
 	/* One of them held most: it may be the story. */
 	family[3].live_bytes = 900 * MIB;
-	is_told(NULL, NULL);
+	decided(NULL, NULL);
 	assert_int_equal(verdict.process->identity->pid, 4245);
 }
 
@@ -310,13 +308,13 @@ TEST(a_refusal_is_judged_by_what_was_held_then)
 	failed[2].bytes = 56;
 	hand.model.failed = failed;
 	hand.model.failed_count = ARRAY_LEN(failed);
-	is_told("=ending 1.0 MiB at train.py:41 epoch; address-limit; peak 290 MiB; peak-line 290 MiB of "
+	decided("=ending 1.0 MiB at train.py:41 epoch; address-limit; peak 290 MiB; peak-line 290 MiB of "
 	        "290 MiB at train.py:41 epoch",
 	        "hold-less-before");
 	assert_cause(&verdict, "request-refused");
 
 	failed[2].bytes = 200 * MIB;
-	is_told("ending 200 MiB at train.py:41 epoch", "ask-for-less-or-raise-limit");
+	decided("ending 200 MiB at train.py:41 epoch", "ask-for-less-or-raise-limit");
 }
 
 TEST(nobody_is_told_to_record_what_was_recorded)
@@ -325,12 +323,12 @@ TEST(nobody_is_told_to_record_what_was_recorded)
 	assert_cause(&verdict, "gone");
 
 	hand.identity.is_first = 1; // of a launcher that died: the session is older than the program
-	is_told(NULL, "see-system-log");
+	decided(NULL, "see-system-log");
 	next("journalctl -k");
 
 	(void)snprintf(hand.identity.session, sizeof(hand.identity.session), "%lx.4242",
 	               (unsigned long)(hand.identity.start_realtime_ns / 1000));
-	is_told(NULL, "record-with-run");
+	decided(NULL, "record-with-run");
 }
 
 TEST(a_refused_request_is_fatal_only_when_the_program_ended_with_it)
@@ -358,10 +356,9 @@ static void
 write_file(const char *folder, const char *name, const char *text)
 {
 	char path[256];
-	FILE *stream;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
-	stream = fopen(path, "w");
+	FILE *stream = fopen(path, "w");
 	assert_non_null(stream);
 	assert_true(fputs(text, stream) >= 0);
 	assert_int_equal(fclose(stream), 0);

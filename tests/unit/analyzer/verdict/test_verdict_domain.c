@@ -5,7 +5,7 @@
 
 #include "verdict/verdict.h"
 
-/* What is said of one domain: findings and advice as of is_told(). */
+/* What is said of one domain: findings and advice as of decided(). */
 #define of_domain(domain, found, advised)                                                               \
 	do {                                                                                                \
 		rank_leaks_classify(&hand.model);                                                               \
@@ -202,9 +202,9 @@ have_devices(unsigned count, const unsigned *mib)
 TEST(of_equal_devices_none_held_less)
 {
 	have_devices(2, (const unsigned[]){ 8, 8 });
-	is_told("=ending; domain [cuda:0] 8.0 MiB; more-domains +1", NULL);
+	decided("=ending; domain [cuda:0] 8.0 MiB; more-domains +1", NULL);
 	have_devices(5, (const unsigned[]){ 8, 8, 8, 8, 4 });
-	is_told("=ending; domain [cuda:0] 8.0 MiB; more-domains +4", NULL);
+	decided("=ending; domain [cuda:0] 8.0 MiB; more-domains +4", NULL);
 	said(" 4 more devices held no more.");
 	of_domain("cuda", "domain [cuda:3] 8.0 MiB; domain-steady [cuda:3]; more-domains +1", NULL);
 }
@@ -278,7 +278,7 @@ TEST(of_arenas_the_next_thing_is_their_objects)
 TEST(of_many_domains_the_largest_are_told)
 {
 	have_devices(9, (const unsigned[]){ 0, 5, 1, 6, 2, 7, 3, 8, 4 });
-	is_told("=ending; domain [cuda:7] 8.0 MiB; more-domains +7", NULL);
+	decided("=ending; domain [cuda:7] 8.0 MiB; more-domains +7", NULL);
 	of_domain(
 		"cuda",
 		"domain [cuda:7] 8.0 MiB; domain-steady [cuda:7]; domain [cuda:5] 7.0 MiB; domain-steady [cuda:5]; domain "

@@ -134,7 +134,7 @@ TEST(kinds_of_memory_of_one_line_are_one)
 	                                "process live_bytes=340M; look brk=400M");
 	hand.sites[2].where = hand.stacks[2][2] = hand.sites[1].where;
 	hand.sites[3].leak = MODEL_LEAK_IMPORT;
-	is_told(NULL, NULL);
+	decided(NULL, NULL);
 	said("90.0 MiB of it (26 %) was allocated at train.py:9 epoch");
 	said("In all kinds of memory that line held 140 MiB");
 	said("Another 100 MiB (29 %) was allocated at train.py:5 epoch");
@@ -185,17 +185,16 @@ TEST(the_line_of_what_was_there_before_the_fork_is_named)
 #define WORDS " Most of what was there before the fork was allocated at train.py:4 epoch."
 	for (unsigned i = 0; i < 2; i++) {
 		struct model_built built = { .site = &hand.sites[0], .live_bytes = i == 0 ? 76 * MIB : 40 * MIB };
-		struct kmem_resident of_child;
 
 		scene("heap:4 0; heap:20 3M; look brk=4M own=3M; heartbeat monotonic_ns=65s; killed; process live_bytes=3M; "
 		      "child inherited_bytes=92M");
-		of_child = hand.resident;
+		struct kmem_resident of_child = hand.resident;
 		of_child.part_bytes[KMEM_RESIDENT_INHERITED] = 90 * MIB;
 		of_child.resident_bytes += 90 * MIB;
 		hand.family[1].resident = &of_child;
 		hand.family[1].built = &built;
 		hand.family[1].built_count = 1;
-		is_told(NULL, NULL);
+		decided(NULL, NULL);
 		parts("90.0 MiB memory from before the fork");
 		said(i == 0 ? WORDS : "!" WORDS);
 	}
@@ -252,7 +251,7 @@ TEST(what_grew_until_the_peak_beside_children_is_no_freed_memory)
 	scene_add(&hand, "child");
 	hand.family[1].heap_sample = (struct model_heap_sample){ 0 };
 	hand.family[1].point_count = 0;
-	is_told("!freed-not-returned", NULL);
+	decided("!freed-not-returned", NULL);
 }
 
 /* What destructors gave back elsewhere is not in malloc's pages. */
@@ -304,7 +303,7 @@ TEST(what_was_freed_in_the_last_moment_is_no_fragmentation)
 		scene(FRAGMENTED("105M") "process heartbeat_count=0; %s; exit 0", cases[i].beats);
 		hand.process.points = points;
 		hand.process.point_count = ARRAY_LEN(points);
-		is_told(cases[i].is_told ? "freed-not-returned" : "!freed-not-returned",
+		decided(cases[i].is_told ? "freed-not-returned" : "!freed-not-returned",
 		        cases[i].is_told ? "return-freed-memory" : "nothing");
 	}
 }
@@ -388,7 +387,7 @@ TEST(of_several_processes_the_one_that_keeps_most_is_told)
 	hand.family[0].heap_sample = (struct model_heap_sample){ .sampled_pages = 1000,
 		                                                     .bytes = 300 * MIB,
 		                                                     .empty_bytes = 80 * MIB };
-	is_told(FREED, NULL);
+	decided(FREED, NULL);
 	assert_ptr_equal(verdict.memory.freed.process, &hand.family[1]);
 	said(" that malloc of worker (pid ");
 	assert_true(verdict_freed_of(&hand.model, &hand.family[0]).freed_bytes == 80 * MIB);
@@ -409,7 +408,7 @@ TEST(a_librarys_own_allocator_is_said_to_have_grown)
 	said("was in the allocator of pyarrow, which grew (estimated) at");
 	next("--system-allocators -- python train.py 'it'\\''s'`");
 	hand.launcher.flags = KMEM_LAUNCHER_SYSTEM_ALLOCATORS; // it was recorded so
-	is_told(NULL, "hold-less");
+	decided(NULL, "hold-less");
 }
 
 /* The second site's frames: the maker below the line, or alone. */
@@ -436,7 +435,7 @@ TEST(a_heap_of_another_language_is_said_to_have_grown)
 {
 	for (unsigned is_called = 0; is_called < 2; is_called++) {
 		grow_jvm(is_called);
-		is_told(is_called ? "line 400 MiB of 400 MiB at train.py:18 epoch"
+		decided(is_called ? "line 400 MiB of 400 MiB at train.py:18 epoch"
 		                  : "line 400 MiB of 400 MiB at libjvm.so os::pd_commit_memory",
 		        is_called ? "hold-less, ask-runtime" : "ask-runtime");
 		said("was in the heap of the JVM, which grew at");
@@ -458,10 +457,10 @@ TEST(a_heap_that_is_hidden_is_told)
 	scene("status 0");
 	hand.process.notes = preload_first;
 	hand.process.note_count = 1;
-	is_told("hidden-heap", "preload-first");
+	decided("hidden-heap", "preload-first");
 	next("!no action is needed");
 	hand.process.notes = own;
-	is_told("hidden-heap", "nothing");
+	decided("hidden-heap", "nothing");
 }
 
 /* What was not in memory at the last look is known, what was at the peak is not: never more than was there at all. */
@@ -502,7 +501,7 @@ TEST(names_of_advice_are_those_of_what_is_said)
 	grow_jvm(false);
 	hand.process.notes = preload_first;
 	hand.process.note_count = 1;
-	is_told(NULL, "preload-first, ask-runtime");
+	decided(NULL, "preload-first, ask-runtime");
 	next("^put libkmemshim.so first in LD_PRELOAD");
 	next("; or let its own tools name the objects");
 }

@@ -40,10 +40,8 @@ TEST(what_keeps_mappings_is_looked_for_by_the_user)
 static struct model_site *
 make_held(struct holders_line *line, struct holders *holders, uint64_t bytes)
 {
-	struct model_site *site;
-
 	hand_model_make(&hand);
-	site = hand_model_site(&hand, HEAP, 41, bytes);
+	struct model_site *site = hand_model_site(&hand, HEAP, 41, bytes);
 	*holders = (struct holders){ .line_count = 1, .lines = line, .monotonic_ns = 1 };
 	line->file = site->where->file;
 	line->function = site->where->function;
@@ -207,9 +205,8 @@ TEST(what_held_the_line_is_said_and_becomes_the_advice)
 		struct holders_way way = made_way(cases[i].way);
 		struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
 		struct holders holders;
-		struct model_site *site;
 
-		site = make_held(&line, &holders, 300 * MIB);
+		struct model_site *site = make_held(&line, &holders, 300 * MIB);
 		hand_model_generations(site, 12, 12, 3, 3);
 		hand.heartbeat.available_bytes = 100 * MIB;
 		verdict_waited(SIGKILL);
@@ -436,10 +433,9 @@ TEST(a_time_limit_is_named)
 
 	EACH_CASE(i, cases)
 	{
-		struct kmem_identity child;
 		memcpy(hand.identity.command, cases[i].command, cases[i].command_bytes);
 		hand.identity.command_bytes = (uint32_t)cases[i].command_bytes;
-		child = hand_model_child(&hand);
+		struct kmem_identity child = hand_model_child(&hand);
 		hand_model_site(&hand, HEAP, 41, 400 * MIB)->process = 1;
 		hand_model_waited(&hand, cases[i].status);
 		hand.launcher.after.cgroup_oom_kill = cases[i].kills;
@@ -474,7 +470,7 @@ TEST(nobody_is_told_to_raise_a_limit_that_is_the_machine)
 		said("more than the machine has (16.0 GiB)");
 	}
 	hand.failed.bytes = 12 * GIB; // a limit was in the way
-	is_told("!address-limit", "ask-for-less-or-raise-limit");
+	decided("!address-limit", "ask-for-less-or-raise-limit");
 }
 
 /* A device is full of what was given back to the driver's pools: that is nobody else's, and no line's. */
@@ -614,10 +610,9 @@ TEST(a_line_that_grows_with_the_depth_of_a_recursion_is_told_so)
 			(struct holders_way){ HEAD(HELD, 32, "", 0, ""), .steps = &root, .step_count = 1 });
 		struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
 		struct holders holders;
-		struct model_site *site;
 		bool is_deep = cases[c].is_told;
 
-		site = make_held(&line, &holders, 300 * MIB);
+		struct model_site *site = make_held(&line, &holders, 300 * MIB);
 		hand_model_generations(site, 12, 12, 3, 3);
 		hand.process.holders = cases[c].was_looked_at ? &holders : NULL;
 		for (unsigned i = 0; i < depth; i++)
@@ -668,7 +663,7 @@ TEST(what_often_keeps_blocks_depends_on_the_language)
 	}
 	scene(LEAK "exit 0");
 	hand.frames[0][2].kind = MODEL_FRAME_NATIVE; // of a library in C that Python calls
-	is_told(NULL, NULL);
+	decided(NULL, NULL);
 	next("a release that is missing");
 }
 
@@ -702,7 +697,7 @@ TEST(what_accumulates_beside_arenas_is_the_better_clue)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		scene("name mmap python/arena; mmap:60 106M leak; %s; " LOW, cases[i].site);
 		hand.frames[1][2].is_user = cases[i].is_user;
-		is_told(cases[i].is_said ? "accumulates-beside-arenas 3.0 MiB at train.py:41 epoch"
+		decided(cases[i].is_said ? "accumulates-beside-arenas 3.0 MiB at train.py:41 epoch"
 		                         : "!accumulates-beside-arenas",
 		        "record-python-objects");
 		next(cases[i].is_said ? "the blocks of train.py:41 epoch alive; or "
@@ -812,7 +807,7 @@ TEST(who_took_much_last_of_a_killed_program_is_named)
 
 	scene("heap:41 114M leak live_count=1000 born_generations=12 volume_bytes=912M; " TOOK("110M", "1") "killed");
 	memcpy(hand.sites[0].quarters, (const uint64_t[]){ 600, 300, 80, 20 }, sizeof(hand.sites[0].quarters));
-	is_told("line 114 MiB of 224 MiB at train.py:41 epoch; next-line", NULL);
+	decided("line 114 MiB of 224 MiB at train.py:41 epoch; next-line", NULL);
 	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_FILLING);
 	said("!as a cache that fills");
 }

@@ -17,14 +17,14 @@ TEST(commands_can_be_copied)
 
 	told(NULL, NULL, "heap:41 400M; exit 0");
 	hand.model.argument = "'two words'/x.kmem";
-	is_told(NULL, NULL);
+	decided(NULL, NULL);
 	next("=no action is needed; `kmemshim peak 'two words'/x.kmem` shows which lines made the peak");
 	memset(long_name, 'x', sizeof(long_name) - 1);
 	hand.model.argument = long_name;
-	is_told(NULL, NULL);
+	decided(NULL, NULL);
 	next("=no action is needed; `kmemshim peak CAPTURE` shows which lines made the peak");
 	hand.model.argument = "a`b.kmem";
-	is_told(NULL, NULL);
+	decided(NULL, NULL);
 	next("`kmemshim peak CAPTURE`");
 	told(NULL, NULL, "name mmap python/arena; mmap:60 400M; oom");
 	next("`kmemshim run --python-objects -- python train.py 'it'\\''s'`;");
@@ -59,16 +59,16 @@ TEST(of_a_damaged_capture_nothing_is_fine)
 	told("; damaged", "record-whole", "heap:41 400M; exit 0; model capture_damage_count=1");
 	next("`kmemshim report kmemshim.out/python.4242.1.kmem`");
 	hand.model.under_way_count = 1; // but what a request in progress explains is no damage
-	is_told("!damaged", "nothing");
+	decided("!damaged", "nothing");
 }
 
 TEST(what_was_not_recorded_is_said)
 {
 	scene("heap:41 400M; exit 0");
 	hand.process.losses[KMEM_LOST_EVENT_BYTES] = 1000;
-	is_told("!unrecorded", NULL);
+	decided("!unrecorded", NULL);
 	hand.process.losses[KMEM_LOST_EVENT_BYTES] = 320 * MIB;
-	is_told("; unrecorded 320 MiB", "more-room-for-recorder");
+	decided("; unrecorded 320 MiB", "more-room-for-recorder");
 }
 
 /* Whose limit was it: the shell's, or one that the program set? */
@@ -122,7 +122,7 @@ TEST(who_was_lost_first_is_told_from_those_that_a_pool_ended)
 			beats[k].monotonic_ns = seen_ms[k] * 1000000;
 			hand.family[k + 1].heartbeats = &beats[k];
 		}
-		is_told(cases[i].is_counted ? "; lost-children 120 MiB" : NULL, NULL);
+		decided(cases[i].is_counted ? "; lost-children 120 MiB" : NULL, NULL);
 		assert_cause(&verdict, cases[i].is_counted ? "failed" : "gone");
 		assert_int_equal(verdict.process->identity->pid, cases[i].is_counted ? 4242 : 4243);
 		if (!cases[i].is_counted)
@@ -174,7 +174,7 @@ TEST(what_may_be_a_data_set_is_said)
 		     cases[i].volume_mib);
 		next(cases[i].is_said ? "; if it is a data set, load less of it at once" : "!; if it is a data set");
 		hand.launcher.after.cgroup_oom_kill = 0; // there was memory left: then a data set is no matter
-		is_told(NULL, NULL);
+		decided(NULL, NULL);
 		next(cases[i].is_said && strcmp(cases[i].name, "heap") == 0 ? " alive, unless it is a data set"
 		                                                            : "! alive, unless it is a data set");
 	}
@@ -199,7 +199,7 @@ TEST(rounds_that_the_blocks_do_not_bear_out_are_not_said)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		scene("heap:41 300M leak live_count=%u steps=%u; exit 0", cases[i].blocks, cases[i].steps);
 		hand.process.steps.source = cases[i].source;
-		is_told(NULL, NULL);
+		decided(NULL, NULL);
 		said(cases[i].says);
 	}
 }
@@ -208,7 +208,7 @@ TEST(where_a_cache_that_fills_ends_is_said)
 {
 	scene("heap:41 300M leak live_count=100 allocated_count=100; alive");
 	memcpy(hand.sites[0].quarters, (const uint64_t[]){ 40, 30, 20, 10 }, sizeof(hand.sites[0].quarters));
-	is_told(NULL, NULL);
+	decided(NULL, NULL);
 	said("fewer and fewer, as a cache that fills: it seems to end at about 368 MiB.");
 	said("!accumulates");
 }
@@ -329,7 +329,7 @@ TEST(a_descendant_that_was_refused_explains_a_failing_parent)
 	assert_cause(&verdict, "request-refused");
 	assert_int_equal(verdict.process->identity->pid, 4243);
 	scene_add(&hand, "parent exit_code=0 launcher=0"); // its parent took it well
-	is_told(NULL, NULL);
+	decided(NULL, NULL);
 	assert_cause(&verdict, "exited");
 }
 
@@ -353,10 +353,10 @@ TEST(a_parent_that_ended_later_ran_when_its_worker_died)
 		      KMEM_STATE_CLEAN_EXIT, cases[i].ended_s);
 		scene_add(&hand, "beat live_bytes=%uM monotonic_ns=5s+%us", cases[i].beat_mib, cases[i].beat_s);
 		hand.family[0].heartbeats = hand.beats;
-		is_told(cases[i].found, NULL);
+		decided(cases[i].found, NULL);
 		said(cases[i].says);
 		hand.family[0].untouched_bytes = 10 * MIB; // too little to be told: then all figures are of what was asked for
-		is_told(NULL, NULL);
+		decided(NULL, NULL);
 		if (i == 0)
 			said(cases[i].says);
 	}

@@ -96,10 +96,9 @@ says_much(void *unused)
 TEST(a_message_is_always_one_line)
 {
 	char text[8192];
-	char *end;
 
 	assert_int_equal(in_child_telling(says_much, NULL, text, sizeof(text)), 0);
-	end = strchr(text, '\n');
+	char *end = strchr(text, '\n');
 	assert_non_null(end);
 	assert_int_equal(end + 1 - text, 1024);
 	assert_string_equal(end + 1, "kmemshim: two?lines?[31m\n");

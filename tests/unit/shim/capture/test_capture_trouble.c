@@ -265,12 +265,11 @@ writes_on_without_the_file(void *context)
 
 TEST(a_child_that_was_forked_out_of_a_hook_leaves_a_file_alone_that_it_cannot_open)
 {
-	uint64_t *record;
 	uint32_t index;
 	char elsewhere[sizeof(path) + 8];
 
 	assert_true(capture_file_open(folder, "name"));
-	record = capture_file_append(KMEM_SECTION_RECORDS, 1024, &index);
+	uint64_t *record = capture_file_append(KMEM_SECTION_RECORDS, 1024, &index);
 	*record = 1;
 	snprintf(elsewhere, sizeof(elsewhere), "%s.moved", path);
 	assert_int_equal(rename(path, elsewhere), 0);

@@ -153,12 +153,10 @@ TEST(M1_killed_at_any_instruction_a_snapshot_is_whole_or_does_not_count)
 
 TEST(M2_the_capture_does_not_grow_with_the_number_of_marks)
 {
-	uint64_t used;
-
 	hold(SITES);
 	for (unsigned i = 0; i < KMEM_SNAPSHOTS_NAMED; i++)
 		marks_snapshot(KMEM_MARK_PROGRAM, "first");
-	used = capture_file_header()->used_bytes[KMEM_SECTION_RECORDS];
+	uint64_t used = capture_file_header()->used_bytes[KMEM_SECTION_RECORDS];
 	for (unsigned i = 0; i < 5000; i++) {
 		marks_note(KMEM_MARK_PROGRAM, "mark");
 		marks_snapshot(KMEM_MARK_OUTSIDE, "snapshot");

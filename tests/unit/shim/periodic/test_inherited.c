@@ -68,10 +68,9 @@ copied_by_child(char *built, uint64_t written, uint64_t own_peak, bool is_orphan
 	uint32_t parent = (uint32_t)getpid();
 	volatile char sum = 0;
 	int status;
-	pid_t child;
 
 	inherited_gather();
-	child = fork();
+	pid_t child = fork();
 	if (child == 0) {
 		inherited_forked_child();
 		capture_file_header()->identity.forked_from = is_orphan ? parent + 1 : parent;
@@ -111,19 +110,17 @@ TEST(a_page_is_the_childs_own_when_it_wrote_there)
 {
 	char *built = mmap(NULL, BUILT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int status;
-	pid_t child;
 
 	if (access("/proc/self/pagemap", R_OK) != 0)
 		skip();
 	assert_true(built != MAP_FAILED);
 	memset(built, 1, 4 * PAGE_LOOK_PAGE_BYTES);
-	child = fork();
+	pid_t child = fork();
 	if (child == 0) {
-		struct page_look_map map;
 		int own = 0;
 
 		built[PAGE_LOOK_PAGE_BYTES] = 2;
-		map = page_look_open_map();
+		struct page_look_map map = page_look_open_map();
 		for (int i = 0; i < 8;
 		     i++) // of four pages that were there, and one that nobody ever touched: two addresses each
 			own |= page_look_is_own(&map, (uint64_t)built + (uint64_t)i * PAGE_LOOK_PAGE_BYTES / 2 + 100) ? 1 << i : 0;

@@ -54,11 +54,10 @@ look(void)
 {
 	const struct kmem_resident *two = capture_file_header()->resident;
 	uint64_t before = sequence();
-	const struct kmem_resident *found;
 	uint64_t sum = 0;
 
 	resident_take(NULL, 0);
-	found = two[0].sequence > two[1].sequence ? &two[0] : &two[1];
+	const struct kmem_resident *found = two[0].sequence > two[1].sequence ? &two[0] : &two[1];
 	assert_true(found->sequence > before);
 	for (unsigned i = 0; i < KMEM_RESIDENT_PARTS; i++)
 		sum += found->part_bytes[i];

@@ -86,12 +86,11 @@ TEST(c6_deaths_of_what_was_remembered_are_counted)
 	enum { COUNT = 40000 };
 	struct fake_code *fakes = calloc(COUNT, sizeof(*fakes));
 	struct fake_code other;
-	uint64_t before;
 	char name[32];
 
 	assert_non_null(fakes);
 	python_code_forked();
-	before = python_code_deaths();
+	uint64_t before = python_code_deaths();
 	for (uint32_t i = 0; i < 1000; i++)
 		python_code_forget(fake_code_make(&fakes[i], "/x.py", "f", i, "t"));
 	assert_int_equal(python_code_deaths(), before);

@@ -144,14 +144,12 @@ TEST(the_clock_follows_what_grows_faster)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		uint8_t before;
-
 		start_empty(test_state);
 		for (uint64_t k = 0; k < cases[i].times; k++)
 			generations_tick(cases[i].bytes, 1);
 		for (unsigned k = 0; cases[i].times == 4000 && k < 40000; k++)
 			generations_tick(1000, 1);
-		before = generations_clock();
+		uint8_t before = generations_clock();
 		for (unsigned k = 0; k < 40000; k++)
 			generations_tick(1000, 1);
 		assert_in_range(generations_clock() - before, cases[i].ticks, cases[i].most);
@@ -182,13 +180,11 @@ TEST(S5_a_site_that_holds_little_gets_no_counters)
 
 TEST(S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay)
 {
-	uint32_t claimed;
-
 	assert_int_equal(born(1), 0);
 	assert_int_equal(born(1), 0); // same tick as the site: nothing to tell apart yet
 	assert_int_equal(site->generations, 0);
 	assert_int_equal(born(3), 3);
-	claimed = site->generations;
+	uint32_t claimed = site->generations;
 	assert_int_not_equal(claimed, 0);
 	assert_int_equal(block()->site, site_index);
 	assert_int_equal(block()->births, 3 << 16 | 3 << 8 | 3);

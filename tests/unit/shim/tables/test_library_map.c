@@ -246,8 +246,6 @@ TEST(Y1_a_change_that_was_left_is_completed)
 	unsigned instruction = 0;
 
 	for (bool is_left = true; is_left; instruction = left_at_next_but(29, instruction)) {
-		uint64_t resident;
-
 		start_empty(NULL);
 		left_part = reserve(40 * PAGE, 77);
 		memset(left_part, 1, 30 * PAGE);
@@ -256,7 +254,7 @@ TEST(Y1_a_change_that_was_left_is_completed)
 		memset(left_part + 30 * PAGE, 1, 5 * PAGE);
 		is_left = left_at(instruction, change);
 		turn_left();
-		resident = look(3);
+		uint64_t resident = look(3);
 		assert_in_range(resident, 0, 30);
 		books.gone = 0;
 		library_map_returned((uint64_t)left_part, (uint64_t)left_part + 40 * PAGE, gone);

@@ -442,11 +442,10 @@ TEST(G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time)
 {
 	struct range found;
 	pthread_t thread;
-	int status;
 
 	model_put(0, 2);
 	range_map_lock();
-	status = in_child(goes_on_in_a_child, NULL);
+	int status = in_child(goes_on_in_a_child, NULL);
 	assert_int_equal(pthread_create(&thread, NULL, waits_in_vain, NULL), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	range_map_unlock();
