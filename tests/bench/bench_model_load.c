@@ -45,7 +45,6 @@ add_module(struct dl_phdr_info *object, size_t size, void *argument)
 	char path[4096];
 	uint64_t end = 0;
 
-	(void)size;
 	if (object->dlpi_name[0] == '\0') {
 		ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
 

@@ -48,9 +48,6 @@ put(struct address_table *table, uint64_t addr, struct address_block block)
 static bool
 is_there(uint64_t addr, struct address_block block, void *context)
 {
-	(void)addr;
-	(void)block;
-	(void)context;
 	return true;
 }
 
@@ -92,7 +89,6 @@ reuse_one_slot(unsigned thread, uint64_t *random)
 {
 	struct address_block block;
 
-	(void)random;
 	for (unsigned i = 0; i < 200; i++) {
 		while (atomic_load_explicit(&turn, memory_order_relaxed) % STRESS_THREADS != thread)
 			sched_yield();

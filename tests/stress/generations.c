@@ -18,7 +18,6 @@ static _Atomic uint64_t live[SITES];
 static void
 work(unsigned thread, uint64_t *random)
 {
-	(void)thread;
 	for (unsigned i = 0; i < EVENTS; i++) {
 		uint32_t which = i * SITES / EVENTS; // all threads meet at a site that has no counters yet
 		uint8_t clock = (uint8_t)(2 + i * 200 / EVENTS);

@@ -91,8 +91,6 @@ ask_for_python(void)
 static void *
 any_function(void *handle, const char *name)
 {
-	(void)handle;
-	(void)name;
 	return (void *)any_function;
 }
 
@@ -386,7 +384,6 @@ trim(void)
 static void
 visit_nothing(void *context, uint64_t addr, struct address_block block)
 {
-	(void)context;
 	CHECK(addr + block.bytes == 0);
 }
 
@@ -448,7 +445,6 @@ prepare_table(void)
 static bool
 is_not_meant(uint64_t addr, struct address_block block, void *context)
 {
-	(void)context;
 	CHECK(block.bytes == 1);
 	return addr == 0;
 }

@@ -9,8 +9,6 @@
 #include "test.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "analysis/rank.h"
@@ -236,7 +234,6 @@ hand_model_child(const struct hand_model *hand)
 static inline void
 hand_model_read_counters(const struct kmem_identity *identity, struct kmem_kill_counters *counters)
 {
-	(void)identity;
 	*counters = hand_model_counters;
 }
 

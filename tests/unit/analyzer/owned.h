@@ -6,6 +6,8 @@
 #ifndef OWNED_H
 #define OWNED_H
 
+#include "test.h"
+
 #include "analysis/rank.h"
 #include "base/memory.h"
 #include "capture/capture_reader.h"
@@ -33,5 +35,17 @@ RELEASED(config, config, config_free)
 RELEASED(diff, diff, diff_free)
 RELEASED(side, diff_side, diff_side_free)
 #undef RELEASED
+
+/* The model of a capture, or of a folder of them; ends the test where it is refused. */
+static inline struct model *
+loaded(struct model_options options)
+{
+	struct fail fail = { .text = "" };
+	struct model *model = model_load(&options, &fail);
+
+	if (model == NULL)
+		fail_msg("refused: %s", fail.text);
+	return model;
+}
 
 #endif

@@ -27,8 +27,6 @@
 #include "hand_model.h"
 
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
 
 struct scene_field {
 	const char *object, *name;

@@ -10,11 +10,9 @@
 static struct hand_model hand;
 static struct verdict verdict;
 
-static inline int
-verdict_case_begin(__attribute__((unused)) void **state)
+SETUP(verdict_case_begin)
 {
 	hand_model_make(&hand);
-	return 0;
 }
 
 /* The verdict of a program that ended so: as wait() says, or with a status of its own. */

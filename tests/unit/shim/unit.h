@@ -1,13 +1,15 @@
 /*
- * unit.h - what every unit test of the shim includes first: cmocka with its own includes.
+ * unit.h - what every unit test of the shim includes first: cmocka, and the headers that many of them need.
  */
 #ifndef UNIT_H
 #define UNIT_H
 
 #include "base/diag.h"
+#include "kmem_words.h"
 #include "test.h"
 
-#include <stdio.h>
+#include <pthread.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>

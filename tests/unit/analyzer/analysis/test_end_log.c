@@ -1,16 +1,12 @@
 /*
  * test_end_log.c - which line of a log is believed, and what is concluded from it?
  */
-#include "test.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "hand_model.h"
 #include "threshold.h"
-#include "verdict/verdict.h"
 
 #define HOST_NAMESPACE UINT32_C(4026531836)
 #define SECOND UINT64_C(1000000000)
@@ -27,7 +23,6 @@ static struct {
 static void
 read_log(const struct model_process *process, struct system_log *log)
 {
-	(void)process;
 	log->lines = memory_zeroed(4, sizeof(*log->lines));
 	for (size_t i = 0; i < 4 && lines[i].writer != NULL; i++) {
 		log->lines[i].monotonic_ns = lines[i].monotonic_ns;

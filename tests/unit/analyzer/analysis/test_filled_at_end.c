@@ -15,7 +15,6 @@ static uint64_t kills_now; // what the counter says when it is read today
 static void
 read_counters(const struct kmem_identity *identity, struct kmem_kill_counters *counters)
 {
-	(void)identity;
 	*counters = (struct kmem_kill_counters){ 0, kills_now, 0, 0 };
 	counters->cgroup_oom_kill = kills_now;
 }

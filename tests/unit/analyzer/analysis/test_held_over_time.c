@@ -3,7 +3,6 @@
  */
 #include "hand_model.h"
 
-#include "analysis/held_over_time.h"
 #include "kmem_format.h"
 #include "threshold.h"
 

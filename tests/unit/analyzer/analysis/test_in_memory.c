@@ -3,18 +3,14 @@
  */
 #include "hand_model.h"
 
-#include <stdlib.h>
-
 #include "written.h"
 #include "owned.h"
 
 static struct hand_model hand;
 
-static int
-make(void **state)
+SETUP(make)
 {
 	hand_model_make(&hand);
-	return 0;
 }
 
 static void

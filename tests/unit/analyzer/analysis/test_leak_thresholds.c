@@ -5,7 +5,6 @@
  */
 #include "scene.h"
 
-#include "analysis/rank.h"
 #include "threshold.h"
 
 static struct hand_model hand;

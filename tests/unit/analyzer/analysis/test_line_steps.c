@@ -1,7 +1,6 @@
 /*
  * test_line_steps.c - from which number on is it said what a line kept in each step?
  */
-#include "test.h"
 
 #include "hand_model.h"
 

@@ -8,11 +8,9 @@
 
 static struct hand_model hand;
 
-static int
-make(void **state)
+SETUP(make)
 {
 	hand_model_make(&hand);
-	return 0;
 }
 
 static uint32_t

@@ -3,8 +3,6 @@
  */
 #include "verdict_case.h"
 
-#include <stdlib.h>
-
 #include "analysis/device_parts.h"
 #include "kmem_words.h"
 #include "load_built.h"

@@ -3,9 +3,6 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/text_clean.h"
 #include "base/paragraph.h"
 #include "base/memory.h"

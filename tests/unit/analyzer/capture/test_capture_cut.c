@@ -5,14 +5,9 @@
 #include "test.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "capture/capture_reader.h"
 #include "capture_builder.h"
 #include "kmem_words.h"
-#include "model/model_load.h"
 #include "scratch.h"
 #include "owned.h"
 
@@ -96,8 +91,6 @@ TEST(what_was_being_written_is_left_out_without_a_word)
 	} cases[] = { { 2, 0, false }, { 130, 0, false }, { 0, 1, true }, { 2, 1, true } };
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct model_options options = { .capture = scratch_file };
-		struct fail fail;
 		size_t bytes;
 		OWNED unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 		struct kmem_header *header = (struct kmem_header *)(void *)file;
@@ -107,8 +100,7 @@ TEST(what_was_being_written_is_left_out_without_a_word)
 		header->failed[0].sequence = cases[i].sequence;
 		header->failed[0].checksum = cases[i].checksum;
 		capture_builder_write(scratch_file, file, bytes);
-		OWNED_BY(model) struct model *model = model_load(&options, &fail);
-		assert_non_null(model);
+		OWNED_BY(model) struct model *model = loaded((struct model_options){ .capture = scratch_file });
 		assert_int_equal(model->damage_count, cases[i].is_damage ? 2 : 0);
 		assert_int_equal(model->failed_count, 0);
 		assert_int_equal(model->processes[0].heartbeat_count, 1);
@@ -128,8 +120,6 @@ TEST(a_total_that_differs_from_its_sites_is_damage)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		static const uint64_t frames[] = { 0x900000, 0x900100, 0x900200, 0x900300, 0x900400, 0x900500 };
 		struct capture_builder *builder = capture_builder_new();
-		struct model_options options = { .capture = scratch_file };
-		struct fail fail;
 		size_t bytes;
 
 		for (unsigned k = 0; k < ARRAY_LEN(frames); k++)
@@ -139,8 +129,7 @@ TEST(a_total_that_differs_from_its_sites_is_damage)
 		capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->peak.now &= KMEM_PEAK_BYTES_MASK;
 		unsigned char *file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);
 		capture_builder_write(scratch_file, file, bytes);
-		OWNED_BY(model) struct model *model = model_load(&options, &fail);
-		assert_non_null(model);
+		OWNED_BY(model) struct model *model = loaded((struct model_options){ .capture = scratch_file });
 		if (model->damage_count != cases[i].damage_count)
 			fail_msg("case %zu: %zu damages: %s", i, model->damage_count,
 			         model->damage_count != 0 ? model->damages[0] : "");
@@ -170,9 +159,7 @@ TEST(a_record_that_contradicts_itself_is_left_out)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct capture_builder *builder = capture_builder_new();
-		struct model_options options = { .capture = scratch_file, .is_salvage = true };
 		uint64_t listed_bytes = 0;
-		struct fail fail;
 		uint64_t word;
 		size_t bytes;
 
@@ -187,8 +174,8 @@ TEST(a_record_that_contradicts_itself_is_left_out)
 		memcpy(at, &word, sizeof(word));
 		unsigned char *file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);
 		capture_builder_write(scratch_file, file, bytes);
-		OWNED_BY(model) struct model *model = model_load(&options, &fail);
-		assert_non_null(model);
+		OWNED_BY(model)
+		struct model *model = loaded((struct model_options){ .capture = scratch_file, .is_salvage = true });
 		for (size_t k = 0; k < model->site_count; k++) {
 			listed_bytes += model->sites[k].live_bytes;
 			assert_true(model->sites[k].peak_bytes <= model->domains[0].peak_bytes);
@@ -207,11 +194,9 @@ TEST(a_record_that_contradicts_itself_is_left_out)
 /* The program gave up the right to close it (seccomp), or had no address space left: that of a killed one is as good. */
 TEST(a_capture_that_could_not_be_sealed_is_not_damaged)
 {
-	struct model_options options = { .capture = scratch_file };
 	size_t bytes;
 	OWNED unsigned char *file = capture_builder_example(KMEM_STATE_CLEAN_EXIT, &bytes);
 	struct kmem_chunk *directory = (struct kmem_chunk *)(void *)(file + KMEM_DIRECTORY_OFFSET);
-	struct fail fail;
 
 	((struct kmem_header *)(void *)file)->head_checksum = 0;
 	for (uint32_t i = 0; i < KMEM_CHUNKS_MAX; i++) {
@@ -219,13 +204,8 @@ TEST(a_capture_that_could_not_be_sealed_is_not_damaged)
 		directory[i].checksum = 0;
 	}
 	capture_builder_write(scratch_file, file, bytes);
-	OWNED_BY(model) struct model *model = model_load(&options, &fail);
-	assert_non_null(model);
+	OWNED_BY(model) struct model *model = loaded((struct model_options){ .capture = scratch_file });
 	assert_int_equal(model->damage_count, 0);
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

@@ -3,16 +3,12 @@
  */
 #include "test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text_clean.h"
 #include "capture/capture_folder.h"
 #include "capture_builder.h"
-#include "model/model_load.h"
 #include "scratch.h"
 #include "owned.h"
 
@@ -100,9 +96,6 @@ write_process(const char *name, const char *session, uint32_t pid, uint32_t pare
 
 TEST(a_folder_means_its_newest_session)
 {
-	struct model_options options = { .capture = scratch_folder };
-	struct fail fail;
-
 	(void)unlink(scratch_file);
 	write_process("a.kmem", "old", 10, 1, 100, true);
 	write_process("b.kmem", "new", 21, 20, 900, false);
@@ -111,8 +104,7 @@ TEST(a_folder_means_its_newest_session)
 	(void)snprintf(scratch_file, sizeof(scratch_file), "%s/e.kmem", scratch_folder);
 	capture_builder_write(scratch_file, "nonsense", 8);
 
-	OWNED_BY(model) struct model *model = model_load(&options, &fail);
-	assert_non_null(model);
+	OWNED_BY(model) struct model *model = loaded((struct model_options){ .capture = scratch_folder });
 	assert_string_equal(model->session, "new");
 	assert_int_equal(model->session_count, 2);
 	assert_string_equal(model->argument, scratch_folder);
@@ -251,8 +243,4 @@ TEST(texts_are_cleaned)
 	}
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

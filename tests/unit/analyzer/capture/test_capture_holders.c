@@ -4,12 +4,9 @@
 #include "test.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "capture/capture_holders.h"
-#include "capture/capture_reader.h"
 #include "capture_builder.h"
 #include "kmem_words.h"
 #include "scratch.h"
@@ -156,8 +153,4 @@ TEST(without_room_nothing_is_written)
 	expect_newest(NULL, 0);
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

@@ -6,8 +6,6 @@
  */
 #include "scene.h"
 
-#include <stdlib.h>
-
 #include <jansson.h>
 
 #include "base/document.h"
@@ -19,7 +17,6 @@
 #include "base/paragraph.h"
 #include "report/render.h"
 #include "report/report.h"
-#include "verdict/verdict.h"
 
 #define FAMILY 4
 #define SECOND UINT64_C(1000000000)

@@ -3,22 +3,17 @@
  *
  * Golden texts: tests/golden/diff. `make golden` writes them anew, and the difference is for review.
  */
-#include "test.h"
 
 #include "hand_model.h"
-
-#include <stdlib.h>
 
 #include <jansson.h>
 
 #include "base/document.h"
 #include "base/items.h"
-#include "diff/diff.h"
 #include "diff/diff_match.h"
 #include "golden.h"
 #include "model/site_key.h"
 #include "random.h"
-#include "report/report.h"
 #include "owned.h"
 
 static struct hand_model hand;

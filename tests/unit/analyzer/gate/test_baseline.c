@@ -1,15 +1,10 @@
 /*
  * test_baseline.c - are runs reduced, kept and compared as check.h says?
  */
-#include "test.h"
 
 #include "base/machine.h"
 #include "hand_model.h"
 
-#include <stdlib.h>
-
-#include "gate/baseline.h"
-#include "gate/check_compare.h"
 #include "model/site_key.h"
 #include "gate/check_outputs.h"
 #include "gate/check_words.h"

@@ -4,14 +4,9 @@
 #include "test.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/memory.h"
 #include "base/regular_file.h"
 #include "base/yaml_read.h"
-#include "gate/config.h"
 #include "gate/pattern.h"
 #include "scratch.h"
 #include "owned.h"

@@ -7,10 +7,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -51,8 +47,6 @@ is_alone(void)
 static void
 killed_at_2(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns)
 {
-	(void)leak_limit_bytes;
-	(void)stop_ns;
 	if (strcmp(pid, "2") == 0)
 		(void)raise(SIGKILL);
 	if (strcmp(pid, "3") == 0)

@@ -1,17 +1,11 @@
 /*
  * test_family.c - processes of one session: who copied whose memory, what was held at the same time, whom the kernel killed?
  */
-#include "test.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "analysis/rank.h"
 #include "capture_builder.h"
 #include "kmem_words.h"
-#include "model/model_load.h"
 #include "scratch.h"
 #include "verdict/verdict.h"
 #include "written.h"
@@ -123,14 +117,9 @@ write_child(const struct member *member)
 static struct model *
 load(const struct member *members, size_t count)
 {
-	struct model_options options = { .capture = scratch_folder };
-	struct fail fail = { .text = "" };
-
 	for (size_t i = 0; i < count; i++)
 		(i == 0 ? write_parent : write_child)(&members[i]);
-	struct model *model = model_load(&options, &fail);
-	if (model == NULL)
-		fail_msg("%s", fail.text);
+	struct model *model = loaded((struct model_options){ .capture = scratch_folder });
 	assert_int_equal(model->process_count, count);
 	rank_leaks_classify(model);
 	return model;
@@ -139,7 +128,6 @@ load(const struct member *members, size_t count)
 static void
 no_counters(const struct kmem_identity *identity, struct kmem_kill_counters *counters)
 {
-	(void)identity;
 	memset(counters, 0xff, sizeof(*counters));
 }
 
@@ -173,8 +161,6 @@ TEST(inherited_objects_are_not_counted_with_their_arenas_too)
 {
 	static const struct member parent = { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT };
 	static const struct member child = { 101, PARENT, 10, 20, 0, 0, KMEM_STATE_CLEAN_EXIT };
-	struct model_options options = { .capture = scratch_folder };
-	struct fail fail = { .text = "" };
 	struct capture_builder *builder = capture_builder_new();
 	struct kmem_inherited *inherited;
 
@@ -197,9 +183,7 @@ TEST(inherited_objects_are_not_counted_with_their_arenas_too)
 	inherited->figures_checksum = kmem_inherited_figures(inherited);
 	finish(builder, &child);
 
-	OWNED_BY(model) struct model *model = model_load(&options, &fail);
-	if (model == NULL)
-		fail_msg("%s", fail.text);
+	OWNED_BY(model) struct model *model = loaded((struct model_options){ .capture = scratch_folder });
 	assert_int_equal(model->processes[1].built_count, 2);
 	assert_int_equal(model->processes[1].built[0].live_bytes, 90 * MIB);
 	assert_int_equal(model->processes[1].built[1].live_bytes, 10 * MIB);
@@ -211,8 +195,6 @@ load_copied_samples(uint64_t copied_mib, uint32_t most, uint32_t few, uint32_t d
 {
 	static const struct member parent = { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT };
 	struct member child = { 101, PARENT, 10, 20, 0, copied_mib, KMEM_STATE_CLEAN_EXIT };
-	struct model_options options = { .capture = scratch_folder };
-	struct fail fail = { .text = "" };
 	struct capture_builder *builder = capture_builder_new();
 	struct kmem_inherited *inherited;
 
@@ -237,9 +219,7 @@ load_copied_samples(uint64_t copied_mib, uint32_t most, uint32_t few, uint32_t d
 	inherited->sites[1].copied_samples = kmem_twice_16(most);
 	inherited->sites[2].copied_samples = damaged;
 	finish(builder, &child);
-	struct model *model = model_load(&options, &fail);
-	if (model == NULL)
-		fail_msg("%s", fail.text);
+	struct model *model = loaded((struct model_options){ .capture = scratch_folder });
 	assert_int_equal(model->processes[1].built_count, 3);
 	return model;
 }
@@ -361,16 +341,13 @@ TEST(an_image_that_was_replaced_unseen_is_not_gone)
 		{ PARENT, 0, 5, 9, 0, 0, KMEM_STATE_CLEAN_EXIT },
 	};
 	struct capture_builder *builder = capture_builder_new();
-	struct model_options options = { .capture = scratch_folder };
-	struct fail fail;
 	struct verdict verdict;
 
 	write_parent(&members[0]);
 	identify(builder, &members[1])->is_first = 0;
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, line_in(builder, "load", 0), 20 * MIB, 1, 0, 0);
 	finish(builder, &members[1]);
-	OWNED_BY(model) struct model *model = model_load(&options, &fail);
-	assert_non_null(model);
+	OWNED_BY(model) struct model *model = loaded((struct model_options){ .capture = scratch_folder });
 	assert_int_equal(model->processes[0].state, KMEM_STATE_EXEC_REPLACED);
 	assert_int_equal(model->domains[0].live_bytes, 310 * MIB);
 	assert_int_equal(model->domains[0].together_live_bytes, 290 * MIB); // the first image had ended
@@ -530,8 +507,6 @@ TEST(damaged_figures_are_told_and_left_out)
 		{ 101, PARENT, 10, 0, 0, 40, KMEM_STATE_RUNNING },
 	};
 	struct model *model = load(members, 2);
-	struct model_options options = { .capture = scratch_folder };
-	struct fail fail;
 	char path[128];
 
 	assert_int_equal(model->damage_count, 0);
@@ -548,8 +523,7 @@ TEST(damaged_figures_are_told_and_left_out)
 		fseek(file, offsetof(struct kmem_header, inherited) + offsetof(struct kmem_inherited, sites), SEEK_SET), 0);
 	assert_int_equal(fputc(9, file), 9);
 	assert_int_equal(fclose(file), 0);
-	model = model_load(&options, &fail);
-	assert_non_null(model);
+	model = loaded((struct model_options){ .capture = scratch_folder });
 	assert_int_equal(model->damage_count, 2);
 	assert_non_null(strstr(model->damages[0], "what it copied: checksum wanted"));
 	assert_int_equal(model->processes[1].copied_bytes, 0);

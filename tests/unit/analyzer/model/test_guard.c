@@ -3,13 +3,7 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "capture_builder.h"
 #include "load_built.h"
-#include "model/model_load.h"
-#include "scratch.h"
 #include "owned.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -47,13 +41,10 @@ new_scene(struct kmem_guard **taken)
 static struct model *
 load_then(struct capture_builder *builder, enum kmem_state state)
 {
-	const struct model_options options = { .capture = scratch_file, .is_at_guard = true };
-	struct fail fail = { .text = "" };
 	struct model *model = load_built(builder, state);
 
 	model_free(model);
-	model = model_load(&options, &fail);
-	assert_non_null(model);
+	model = loaded((struct model_options){ .capture = scratch_file, .is_at_guard = true });
 	return model;
 }
 

@@ -4,15 +4,9 @@
 #include "test.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "capture_builder.h"
 #include "kmem_words.h"
 #include "load_built.h"
-#include "model/model_load.h"
-#include "scratch.h"
 #include "owned.h"
 
 #define R KMEM_PYTHON_SAMPLE_BYTES
@@ -285,8 +279,4 @@ TEST(any_figures_are_read)
 	}
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

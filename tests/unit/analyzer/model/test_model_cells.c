@@ -3,14 +3,10 @@
  */
 #include "test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/place.h"
 #include "capture_builder.h"
-#include "model/model_load.h"
 #include "scratch.h"
 #include "owned.h"
 
@@ -295,8 +291,4 @@ TEST(lines_that_are_no_cells_are_told_and_the_others_read)
 	remove_texts();
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

@@ -3,13 +3,8 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "load_built.h"
 #include "made_ways.h"
-#include "model/model.h"
-#include "model/model_holders.h"
 
 #define HEAD_TEXT "{\"schema\": 1, \"pid\": 7, \"stopped_us\": 12, \"python\": \"\", \"why\": \"\", \"holders\": "
 #define LINE(line)                                                                                                                                                                                           \
@@ -188,8 +183,4 @@ TEST(a_look_of_another_version_is_told)
 	model_free(model);
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

@@ -8,18 +8,12 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture_builder.h"
 #include "kmem_words.h"
 #include "load_built.h"
-#include "model/model_load.h"
-#include "scratch.h"
 #include "owned.h"
 
 static struct model *
@@ -464,8 +458,4 @@ TEST(a_program_that_writes_is_never_impossible)
 	(void)munmap(file, bytes);
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

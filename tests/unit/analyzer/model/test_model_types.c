@@ -3,12 +3,8 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "capture_builder.h"
 #include "kmem_words.h"
-#include "model/model_load.h"
 #include "scratch.h"
 #include "owned.h"
 
@@ -30,13 +26,8 @@ type_of(unsigned char *file, unsigned entry)
 static struct model *
 load(const unsigned char *file, size_t bytes)
 {
-	const struct model_options options = { .capture = scratch_file };
-	struct fail fail = { .text = "" };
-
 	capture_builder_write(scratch_file, file, bytes);
-	struct model *model = model_load(&options, &fail);
-	if (model == NULL)
-		fail_msg("%s", fail.text);
+	struct model *model = loaded((struct model_options){ .capture = scratch_file });
 	return model;
 }
 
@@ -179,8 +170,4 @@ TEST(the_most_frequent_kinds_are_kept)
 	}
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

@@ -1,24 +1,15 @@
 /*
  * test_relations.c - is a line that a thread was given shown as what it is?
  */
-#include "test.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "analysis/rank.h"
-#include "capture_builder.h"
 #include "hand_model.h"
 #include "load_built.h"
 #include "model/model_build.h"
-#include "model/model_load.h"
 #include "base/document.h"
 #include "report/render.h"
 #include "report/report.h"
-#include "scratch.h"
-#include "verdict/verdict.h"
 
 static char *json;
 static char *text;
@@ -226,8 +217,4 @@ TEST(a_verdict_says_what_the_mark_is)
 	}
 }
 
-int
-main(void)
-{
-	return test_run(load, unload, NULL, NULL);
-}
+RUN_TESTS_IN(load, unload)

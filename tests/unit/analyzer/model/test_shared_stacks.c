@@ -3,13 +3,7 @@
  */
 #include "test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "capture/capture_reader.h"
 #include "capture_builder.h"
-#include "model/model_load.h"
 #include "random.h"
 #include "scratch.h"
 #include "owned.h"
@@ -273,13 +267,11 @@ TEST(a_gap_in_the_part_that_is_left_out_is_gone)
 TEST(the_model_shows_whole_stacks)
 {
 	static const uint64_t frames[] = { 0x400100, 0x400200, 0x400300, 0x400400 };
-	struct model_options options = { .capture = scratch_file };
 	struct capture_builder *builder = capture_builder_new();
 	uint32_t whole = capture_builder_stack(builder, frames, 4, 0);
 	uint32_t part = capture_builder_stack_on(builder, whole, 2, frames, 2, 0);
 	uint32_t gap = capture_builder_stack_on(builder, whole, 3, frames + 3, 1, KMEM_STACK_TRUNCATED);
 	struct kmem_stack *stored = capture_builder_stack_at(builder, gap);
-	struct fail fail;
 
 	stored->omitted = 9;
 	stored->omitted_at = 3;
@@ -288,8 +280,7 @@ TEST(the_model_shows_whole_stacks)
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, part, 2000, 1, 0, 0);
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, gap, 4000, 1, 0, 0);
 	write_capture(builder);
-	OWNED_BY(model) struct model *model = model_load(&options, &fail);
-	assert_non_null(model);
+	OWNED_BY(model) struct model *model = loaded((struct model_options){ .capture = scratch_file });
 	assert_int_equal(model->damage_count, 0);
 	assert_int_equal(model->site_count, 2);
 	assert_int_equal(model->sites[0].live_bytes, 3000);
@@ -301,8 +292,4 @@ TEST(the_model_shows_whole_stacks)
 		assert_ptr_equal(model->sites[1].frames[i], model->sites[0].frames[i]);
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

@@ -3,9 +3,6 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "model/site_key.h"
 
 #define FRAMES_MAX 6

@@ -3,23 +3,17 @@
  *
  * Run from the root of the repository. `make golden` writes the files anew; the difference is for review.
  */
-#include "test.h"
 
 #include "hand_model.h"
 
 #include <signal.h>
-#include <stdlib.h>
 
 #include "base/place.h"
-#include "base/document.h"
 #include "cli/cmd_report.h"
-#include "gate/check_compare.h"
 #include "gate/check_outputs.h"
 #include "golden.h"
 #include "model/site_key.h"
 #include "base/paragraph.h"
-#include "report/render.h"
-#include "report/report.h"
 #include "written.h"
 #include "owned.h"
 

@@ -1,12 +1,10 @@
 /*
  * test_render_glance.c - what is said first of a program that has ended?
  */
-#include "test.h"
 
 #include "hand_model.h"
 #include "written.h"
 
-#include <stdlib.h>
 #include "base/memory.h"
 
 static struct hand_model hand;

@@ -1,12 +1,10 @@
 /*
  * test_render_looks.c - what was looked at some time before the end: does the page say so?
  */
-#include "test.h"
 
 #include "hand_model.h"
 #include "written.h"
 
-#include <stdlib.h>
 #include "base/memory.h"
 
 static struct hand_model hand;

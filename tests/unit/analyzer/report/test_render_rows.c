@@ -1,14 +1,9 @@
 /*
  * test_render_rows.c - which lines get a row of the table of leaks, and what does a row say of its class? And a row of a check?
  */
-#include "test.h"
 
 #include "hand_model.h"
 
-#include <stdlib.h>
-
-#include "gate/baseline.h"
-#include "gate/check_compare.h"
 #include "gate/check_outputs.h"
 #include "model/site_key.h"
 #include "written.h"

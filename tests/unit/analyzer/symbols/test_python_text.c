@@ -5,9 +5,6 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "symbols/python_text.h"
 #include "base/memory.h"
 

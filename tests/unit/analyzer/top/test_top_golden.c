@@ -3,7 +3,6 @@
  */
 #include "test.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "capture_builder.h"

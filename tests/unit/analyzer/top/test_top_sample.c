@@ -3,9 +3,6 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "capture_builder.h"
 #include "scratch.h"
 #include "top/top_sample.h"

@@ -1,7 +1,6 @@
 /*
  * test_top_view.c - what does a screen of this size show, and does nothing stand outside of it?
  */
-#include "test.h"
 
 #include "made_sample.h"
 
@@ -30,12 +29,10 @@ begin(void **state)
 	return 0;
 }
 
-static int
-end(void **state)
+SETUP(end)
 {
 	made_sample_free(sample);
 	top_canvas_free(&canvas);
-	return 0;
 }
 
 /* Row `at` without the blanks behind it, in UTF-8. */

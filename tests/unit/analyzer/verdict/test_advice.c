@@ -3,9 +3,6 @@
  */
 #include "verdict_case.h"
 #include "made_ways.h"
-#include "model/model_holders.h"
-
-#include <signal.h>
 
 /* What can be raised is named: a limit that nobody set cannot be. */
 TEST(who_may_raise_something_is_told_what)

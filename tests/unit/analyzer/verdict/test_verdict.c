@@ -3,15 +3,11 @@
  */
 #include "verdict_case.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "capture/kill_counters.h"
 #include "analysis/refused_requests.h"
-#include "verdict/verdict.h"
 
 /* Of two lines, and of counters that are read after the fact. */
 #define NO_KILL "now cgroup_oom_kill=0 cgroup_oom=0 cgroup_max_hits=0 machine_oom_kill=0; "

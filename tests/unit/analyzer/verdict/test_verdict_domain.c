@@ -3,8 +3,6 @@
  */
 #include "verdict_case.h"
 
-#include "verdict/verdict.h"
-
 /* What is said of one domain: findings and advice as of decided(). */
 #define of_domain(domain, found, advised)                                                               \
 	do {                                                                                                \

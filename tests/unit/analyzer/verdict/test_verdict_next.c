@@ -3,9 +3,6 @@
  */
 #include "verdict_case.h"
 #include "made_ways.h"
-#include "model/model_holders.h"
-
-#include <signal.h>
 
 #define LEAK "heap:41 300M leak; "
 #define LOW "heartbeat available_bytes=100M; killed"

@@ -3,13 +3,9 @@
  */
 #include "verdict_case.h"
 
-#include <signal.h>
-#include <stdlib.h>
-
 #include "base/document.h"
 #include "report/render.h"
 #include "report/report.h"
-#include "verdict/verdict.h"
 
 TEST(commands_can_be_copied)
 {

@@ -4,14 +4,8 @@
 #include "unit.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/diag.h"
 
 TEST(formats_agree_with_printf)
 {
@@ -86,7 +80,6 @@ says_much(void *unused)
 {
 	static char much[5000];
 
-	(void)unused;
 	memset(much, 'm', sizeof(much) - 1);
 	diag_warn("%s", much);
 	diag_warn("two\nlines\x1b[31m");
@@ -111,7 +104,6 @@ speaks_into_a_file_of_the_program(void *context)
 	char path[] = "/tmp/kmemshim-diag-XXXXXX";
 	int fd = mkstemp(path);
 
-	(void)context;
 	CHECK_IN_CHILD(fd >= 0);
 	unlink(path);
 	dup2(fd, STDERR_FILENO); // after diag_start()
@@ -126,7 +118,6 @@ speaks_into_a_full_pipe(void *context)
 	int ends[2];
 	char page[4096] = { 0 };
 
-	(void)context;
 	CHECK_IN_CHILD(pipe(ends) == 0);
 	fcntl(ends[1], F_SETFL, O_NONBLOCK);
 	while (write(ends[1], page, sizeof(page)) > 0)

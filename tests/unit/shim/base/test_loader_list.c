@@ -8,9 +8,6 @@
 #include <dlfcn.h>
 #include <iconv.h>
 #include <link.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "base/loader_list.h"
 

@@ -4,10 +4,6 @@
 #include "unit.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
@@ -72,7 +68,6 @@ reads_rlimits(void *unused)
 	struct rlimit data = { space - 4096, space - 4096 };
 	struct kmem_identity identity = { .page_bytes = 4096 };
 
-	(void)unused;
 	memory_limits_read(&identity);
 	CHECK_IN_CHILD(limit_of(&identity, KMEM_LIMIT_ADDRESS_SPACE) == 0);
 	CHECK_IN_CHILD(limit_of(&identity, KMEM_LIMIT_DATA) == 0);
@@ -94,7 +89,6 @@ reads_what_recording_leaves(void *unused)
 	struct kmem_identity identity = { .page_bytes = 4096 };
 	struct memory_limits_now before, now;
 
-	(void)unused;
 	memory_limits_read_now(&identity, &before);
 	CHECK_IN_CHILD(before.space_limit_bytes == 0 && before.space_bytes != 0);
 	CHECK_IN_CHILD(setrlimit(RLIMIT_AS, &limit) == 0 && raw_reserve(KMEM_OWN_CAPTURE, own, PROT_NONE) != NULL);

@@ -3,10 +3,7 @@
  */
 #include "unit.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "base/turn.h"
 #include "capture_fixture.h"
@@ -349,7 +346,6 @@ TEST(remove_deletes_the_file_and_keeps_the_memory)
 static int
 forgets_its_parent(void *unused)
 {
-	(void)unused;
 	capture_file_forked();
 	CHECK_IN_CHILD(capture_file_header()->chunk_count == 0);
 	CHECK_IN_CHILD(capture_file_header()->used_bytes[KMEM_SECTION_SITES] == 0);

@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "capture_fixture.h"
 
@@ -27,7 +26,6 @@ goes_on_in_private(const char *at)
 static int
 opens_as_nobody(void *unused)
 {
-	(void)unused;
 	CHECK_IN_CHILD(geteuid() != 0 || (setgid(65534) == 0 && setuid(65534) == 0));
 	return goes_on_in_private(folder);
 }
@@ -37,7 +35,6 @@ opens_below_a_file(void *unused)
 {
 	char below[160];
 
-	(void)unused;
 	snprintf(below, sizeof(below), "%s/below", path);
 	write_file(path, "a file");
 	return goes_on_in_private(below);
@@ -48,7 +45,6 @@ opens_with_no_room(void *unused)
 {
 	struct rlimit limit = { KMEM_HEAD_BYTES - 1, KMEM_HEAD_BYTES - 1 };
 
-	(void)unused;
 	CHECK_IN_CHILD(setrlimit(RLIMIT_FSIZE, &limit) == 0);
 	return goes_on_in_private(folder);
 }

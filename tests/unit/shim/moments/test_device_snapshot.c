@@ -4,11 +4,6 @@
 #include "gpu/tracker_devices.h"
 #include "record/tracker_books.h"
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "moments/failed_requests.h"
 
@@ -223,7 +218,6 @@ TEST(what_is_still_alive_of_the_time_before)
 static void *
 allocate_elsewhere(void *context)
 {
-	(void)context;
 	hook_device(DEVICE, 0x9000, 800 * MIB);
 	return NULL;
 }
@@ -275,7 +269,6 @@ TEST(what_the_thread_got_afterwards)
 static int
 refuse_in_child(void *context)
 {
-	(void)context;
 	start_empty(NULL);
 	assert_true(failed_requests_least == UINT64_MAX);
 	hook_device(DEVICE, 0x1000, MIB);

@@ -3,12 +3,8 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/capture_life.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "moments/exit_figures.h"
 #include "tables/generations.h"
 
@@ -16,8 +12,7 @@
 
 static struct kmem_site *sites[SITES];
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	uint32_t index;
 
@@ -30,7 +25,6 @@ start_empty(void **state)
 		sites[i]->slot = 1;
 		sites[i]->first_generation = 1;
 	}
-	return 0;
 }
 
 static void

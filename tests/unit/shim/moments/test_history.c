@@ -3,14 +3,9 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/capture_life.h"
 #include "base/settings.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "moments/history.h"
 #include "sites/site_table.h"
 #include "unwind/each_instruction.h"
@@ -38,8 +33,7 @@ hold(unsigned number, uint64_t bytes)
 	site_table_at(sites[number])->peak = kmem_peak_pack(bytes, 0, 0);
 }
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	capture_file_forked();
 	site_table_clear();
@@ -47,7 +41,6 @@ start_empty(void **state)
 	settings.capture_max = 0;
 	for (unsigned i = 0; i < SITES; i++)
 		make_site(i);
-	return 0;
 }
 
 /* NULL: there is none. */

@@ -3,13 +3,9 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/capture_life.h"
 #include "base/settings.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "moments/marks.h"
 #include "unwind/each_instruction.h"
 
@@ -19,8 +15,7 @@
 
 static struct kmem_site *sites[SITES];
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	uint32_t index;
 
@@ -37,7 +32,6 @@ start_empty(void **state)
 		sites[i]->allocated_bytes = 0;
 		sites[i]->allocated_count = 0;
 	}
-	return 0;
 }
 
 static void

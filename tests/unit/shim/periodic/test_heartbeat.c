@@ -4,24 +4,19 @@
 #include "unit.h"
 
 #include <alloca.h>
-#include <pthread.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "base/capture_life.h"
 #include "base/clock.h"
 #include "base/memory_limits.h"
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "periodic/heartbeat.h"
 #include "record/beat_due.h"
 #include "unwind/each_instruction.h"
 
 #define MIB ((uint64_t)1 << 20)
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	struct kmem_identity *identity;
 
@@ -30,7 +25,6 @@ start_empty(void **state)
 	identity->page_bytes = 4096;
 	identity->machine_bytes = 1024 * MIB; // the limit in force: a step of 4 MiB
 	heartbeat_take(0);
-	return 0;
 }
 
 /* As the tracker does after an event. */

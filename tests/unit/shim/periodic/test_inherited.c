@@ -3,27 +3,20 @@
  */
 #include "unit.h"
 
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/capture_life.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "periodic/inherited.h"
 #include "periodic/page_look.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define BUILT (32 * MIB)
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	capture_file_forked();
 	capture_file_header()->identity.page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
-	return 0;
 }
 
 static void

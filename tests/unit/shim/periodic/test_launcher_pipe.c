@@ -6,23 +6,15 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/capture_life.h"
-#include "base/diag.h"
 #include "base/raw_sys.h"
 #include "base/real_libc.h"
 #include "base/settings.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "periodic/launcher_pipe.h"
 #include "record/tracker.h"
 
@@ -38,7 +30,6 @@ start(void **state)
 {
 	char path[128];
 
-	(void)state;
 	(void)snprintf(folder, sizeof(folder), "/tmp/kmem-pipe-XXXXXX");
 	if (mkdtemp(folder) == NULL || !real_libc_find())
 		return 1;
@@ -54,7 +45,6 @@ end(void **state)
 {
 	char command[96];
 
-	(void)state;
 	(void)close(pipe_end);
 	(void)snprintf(command, sizeof(command), "rm -r %s", folder);
 	return system(command);
@@ -148,7 +138,6 @@ static volatile sig_atomic_t tracers_named;
 static void
 count_tracer(int number)
 {
-	(void)number;
 	tracers_named++;
 }
 

@@ -8,18 +8,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/capture_life.h"
-#include "base/diag.h"
 #include "base/real_libc.h"
 #include "base/settings.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "periodic/launcher_pipe.h"
 #include "periodic/memory_guard.h"
 #include "record/guard_due.h"
@@ -66,7 +60,6 @@ start(enum kmem_guard_action action)
 static int
 start_group(void **state)
 {
-	(void)state;
 	(void)snprintf(group, sizeof(group), "/tmp/kmem-guard-XXXXXX");
 	return mkdtemp(group) == NULL || !real_libc_find();
 }
@@ -76,7 +69,6 @@ end_group(void **state)
 {
 	char command[96];
 
-	(void)state;
 	(void)snprintf(command, sizeof(command), "rm -r %s", group);
 	return system(command);
 }

@@ -3,14 +3,8 @@
  */
 #include "unit.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/raw_sys.h"
 #include "periodic/page_look.h"

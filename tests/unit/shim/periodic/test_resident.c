@@ -3,20 +3,13 @@
  */
 #include "unit.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/capture_life.h"
 #include "base/clock.h"
 #include "base/memory_limits.h"
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "periodic/rate_limit.h"
 #include "periodic/resident.h"
 #include "sites/site_table.h"
@@ -30,15 +23,13 @@
 #define SLACK (MIB / 2) // of what the process does on its own between two looks
 #define RW (PROT_READ | PROT_WRITE)
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	capture_file_forked();
 	pointer_map_clear();
 	large_blocks_clear();
 	range_map_clear();
 	capture_file_header()->identity.page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
-	return 0;
 }
 
 static uint64_t

@@ -4,8 +4,6 @@
 #include "test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/settings.h"
 #include "capture/capture_file.h"
@@ -34,12 +32,10 @@ says(const struct kmem_code *record, const char *file, const char *name, uint32_
 	       record->first_line == line;
 }
 
-static int
-fresh_tables(void **state)
+SETUP(fresh_tables)
 {
 	python = fake_interpreter();
 	python_code_forked();
-	return 0;
 }
 
 /* C5: complete and sealed, and what it says is what the object says. */

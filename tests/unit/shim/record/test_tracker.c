@@ -5,8 +5,6 @@
 #include "record/tracker_books.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "random.h"
 #include "record/python_samples.h"

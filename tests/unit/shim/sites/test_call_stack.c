@@ -7,9 +7,6 @@
 #include "unit.h"
 
 #include <errno.h>
-#include <stdbool.h>
-#include <pthread.h>
-#include <string.h>
 
 #include "capture/capture_file.h"
 #include "kmem_format.h"

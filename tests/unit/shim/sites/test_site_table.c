@@ -3,13 +3,10 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "base/settings.h"
 #include "capture_fixture.h"
-#include "kmem_words.h"
 #include "random.h"
 #include "sites/site_table.h"
 
@@ -17,8 +14,7 @@
 
 static struct site_owner owner;
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	capture_file_forked();
 	site_table_clear();
@@ -26,7 +22,6 @@ start_empty(void **state)
 	owner.slot = 1;
 	settings.sites_max = 1u << 20;
 	settings.capture_max = 0;
-	return 0;
 }
 
 static int

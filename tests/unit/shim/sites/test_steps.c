@@ -3,12 +3,8 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/capture_life.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "sites/steps.h"
 #include "tables/generations.h"
 
@@ -18,8 +14,7 @@ static struct steps_thread main_thread;
 static struct steps_thread worker;
 static uint32_t site_count;
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	capture_file_forked();
 	steps_forked();
@@ -27,7 +22,6 @@ start_empty(void **state)
 	memset(&worker, 0, sizeof(worker));
 	capture_file_header()->generation_clock = 1;
 	site_count = 0;
-	return 0;
 }
 
 static uint32_t

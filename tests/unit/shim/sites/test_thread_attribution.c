@@ -3,13 +3,7 @@
  */
 #include "unit.h"
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/settings.h"
-#include "capture/capture_file.h"
 #include "capture_fixture.h"
 #include "python/fake_chain.h"
 #include "sites/site_table.h"

@@ -3,9 +3,6 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "tables/device_objects.h"
 #include "unwind/each_instruction.h"
 
@@ -65,11 +62,9 @@ unmap(uint64_t addr, uint64_t bytes, unsigned *mappings)
 	return dead;
 }
 
-static int
-clear(void **state)
+SETUP(clear)
 {
 	device_objects_clear();
-	return 0;
 }
 
 TEST(O1_the_last_reference_ends_it)

@@ -3,13 +3,8 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/capture_life.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "random.h"
 #include "tables/generations.h"
 
@@ -17,8 +12,7 @@ static struct kmem_site *site;
 static uint32_t site_index;
 static uint64_t block_bytes; // of every block
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	capture_file_forked();
 	capture_file_header()->generation_clock = 1;
@@ -27,7 +21,6 @@ start_empty(void **state)
 	site->first_generation = 1;
 	site_index++;
 	block_bytes = GENERATIONS_MIN_BYTES;
-	return 0;
 }
 
 static struct kmem_generations *
@@ -307,7 +300,6 @@ TEST(random_work_agrees_with_a_ledger)
 static int
 goes_on_without_counters(void *unused)
 {
-	(void)unused;
 	CHECK_IN_CHILD(generations_is_counted(site, 1) && block()->born != 0);
 	CHECK_IN_CHILD(capture_file_abandon());
 	CHECK_IN_CHILD(site->generations == 0);

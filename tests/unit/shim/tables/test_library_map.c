@@ -3,11 +3,8 @@
  */
 #include "unit.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 
 #include "base/raw_sys.h"
@@ -35,7 +32,6 @@ book(uint64_t pc, uint64_t pages)
 {
 	bool is_joined;
 
-	(void)pages;
 	books.last_pc = pc;
 	books.booking = books.site != 0 ? library_map_booking(books.site, 1, &is_joined) : 0;
 	return books.booking;
@@ -69,12 +65,10 @@ look(uint32_t site)
 	return resident_bytes / PAGE;
 }
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	library_map_clear();
 	memset(&books, 0, sizeof(books));
-	return 0;
 }
 
 static char *

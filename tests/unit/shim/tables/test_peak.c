@@ -3,11 +3,6 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "kmem_words.h"
 #include "random.h"
 #include "tables/peak.h"
 
