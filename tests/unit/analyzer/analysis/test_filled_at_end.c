@@ -39,8 +39,8 @@ static const struct verdict_now this_boot = { .boot_id = "this-boot",
 	                                          .read_counters = read_counters,
 	                                          .read_log = read_log };
 
-#define NOT_KNOWN "heap:7 1G process_count=1; "
-#define UNTOUCHED "heap:7 1G process_count=1 untouched=1G; "
+#define NOT_KNOWN "heap:7 1G; "
+#define UNTOUCHED "heap:7 1G untouched=1G; "
 /* A data set of 1 GiB was asked for, and 30 MiB were in memory at the last look and heartbeat. */
 #define DATA_SET                                                                                                    \
 	"process live_bytes=1G; look own=30M; resident resident_bytes=30M; heartbeat resident_bytes=30M live_bytes=5M " \
@@ -124,7 +124,7 @@ TEST(what_was_new_at_the_last_look_is_not_known_to_be_untouched)
 TEST(more_than_there_ever_was_is_not_in_memory)
 {
 	/* Half of the first line came after the look. */
-	make(UNTOUCHED, "heap:8 80M process_count=1; process live_bytes=2128M");
+	make(UNTOUCHED, "heap:8 80M; process live_bytes=2128M");
 	hand.sites[1].large_bytes = hand.sites[1].large_resident_bytes = LIMIT / 2;
 	hand.sites[0].live_bytes = 2 * GIB;
 	hand.sites[0].large_bytes = GIB;
@@ -142,7 +142,7 @@ TEST(more_than_there_ever_was_is_not_in_memory)
 TEST(what_no_look_knew_was_in_memory_as_far_as_there_was_room)
 {
 	/* Blocks of 1 MiB: looks list these, and no smaller ones. The heartbeat was before a page of them was touched. */
-	make("heap:7 200M process_count=1 live_count=200; heap:8 60M process_count=1 live_count=100; ",
+	make("heap:7 200M live_count=200; heap:8 60M live_count=100; ",
 	     "process live_bytes=260M; resident resident_bytes=70M; heartbeat live_bytes=260M resident_bytes=70M");
 	filled_at_end_settle(&hand.model, &this_boot);
 	assert_int_equal(hand.process.untouched_bytes, 260 * MIB - (LIMIT - MIB)); // as the launcher saw
@@ -155,8 +155,7 @@ TEST(what_no_look_knew_was_in_memory_as_far_as_there_was_room)
 /* An import mapped memory that it never uses; a block that no look knew was filled at the end. */
 TEST(what_was_untouched_all_along_is_not_what_was_filled)
 {
-	make(NOT_KNOWN "mmap:8 64M process_count=1 untouched=64M; ",
-	     "process live_bytes=1088M; heartbeat live_bytes=1088M");
+	make(NOT_KNOWN "mmap:8 64M untouched=64M; ", "process live_bytes=1088M; heartbeat live_bytes=1088M");
 	hand.sites[1].large_bytes = 64 * MIB;
 	filled_at_end_settle(&hand.model, &this_boot);
 	assert_int_equal(hand.sites[1].untouched_bytes, 64 * MIB);
@@ -226,8 +225,7 @@ TEST(a_little_may_have_been_freed)
 /* Two that were untouched have their shares. */
 TEST(of_several_each_has_its_share)
 {
-	make(UNTOUCHED "heap:8 3G process_count=1 untouched=3G; ",
-	     "process live_bytes=4G; launcher max_resident_bytes=130M");
+	make(UNTOUCHED "heap:8 3G untouched=3G; ", "process live_bytes=4G; launcher max_resident_bytes=130M");
 	filled_at_end_settle(&hand.model, &this_boot);
 	assert_int_equal(hand.sites[0].untouched_bytes, GIB - 25 * MIB);
 	assert_int_equal(hand.sites[1].untouched_bytes, 3 * GIB - 75 * MIB);

@@ -57,6 +57,15 @@ make_rounds(unsigned rounds, uint64_t bytes)
 		add_point(i * STEP_BYTES, i * bytes);
 }
 
+/* The class of the first site, of which generations said this. */
+static enum model_leak_class
+classified(enum model_leak_class leak)
+{
+	hand.sites[0].leak = leak;
+	held_over_time_classify(&hand.model);
+	return hand.sites[0].leak;
+}
+
 static bool
 is_swept(void)
 {
@@ -135,10 +144,7 @@ class_of_growing(unsigned rounds, uint64_t bytes, enum model_leak_class leak)
 {
 	make_rounds(rounds, bytes);
 	add_end(rounds * STEP_BYTES, rounds * bytes);
-	hand.sites[0].leak = leak;
-	hand.sites[0].process_count = 1;
-	held_over_time_classify(&hand.model);
-	return hand.sites[0].leak;
+	return classified(leak);
 }
 
 /* Half of all that was allocated is held; so many blocks of it, of so many. `leaking_bytes` are of another stack of the line. */
@@ -153,7 +159,6 @@ class_of_queue(uint64_t live_count, uint64_t allocated_count, uint64_t leaking_b
 	hand.sites[0].live_count = live_count;
 	hand.sites[0].allocated_count = allocated_count;
 	hand.sites[0].live_bytes = ROUNDS * STEP_BYTES / 2;
-	hand.sites[0].process_count = site->process_count = 1;
 	held_over_time_classify(&hand.model);
 	if (leaking_bytes >= ROUNDS * STEP_BYTES / 2 / 16 || hand.sites[0].leak != MODEL_LEAK_BACKLOG)
 		assert_int_equal(site->leak, MODEL_LEAK_LEAK);
@@ -192,10 +197,7 @@ class_after_a_gap(unsigned rounds, uint64_t first_bytes, uint64_t bytes)
 	for (unsigned i = 0; i < rounds; i++)
 		add_point((200 + i) * STEP_BYTES, first_bytes + i * bytes);
 	add_end((200 + rounds) * STEP_BYTES, first_bytes + rounds * bytes);
-	hand.sites[0].leak = MODEL_LEAK_TOO_SHORT;
-	hand.sites[0].process_count = 1;
-	held_over_time_classify(&hand.model);
-	return hand.sites[0].leak;
+	return classified(MODEL_LEAK_TOO_SHORT);
 }
 
 TEST(a_line_that_began_in_a_wide_gap_began_where_it_was_seen)
@@ -211,7 +213,6 @@ TEST(of_a_program_that_was_killed_too)
 	make_rounds(ROUNDS, HELD_BYTES);
 	add_end(ROUNDS * STEP_BYTES, ROUNDS * HELD_BYTES);
 	hand.sites[0].leak = MODEL_LEAK_STEADY;
-	hand.sites[0].process_count = 1;
 	hand.process.state = KMEM_STATE_RUNNING;
 	held_over_time_classify(&hand.model);
 	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_BACKLOG);
@@ -223,10 +224,7 @@ TEST(what_grew_and_stopped_is_steady)
 	for (unsigned i = 1; i <= 32; i++)
 		add_point(i * STEP_BYTES, (i < 16 ? i : 16) * HELD_BYTES);
 	add_end(32 * STEP_BYTES, 16 * HELD_BYTES);
-	hand.sites[0].leak = MODEL_LEAK_STEADY;
-	hand.sites[0].process_count = 1;
-	held_over_time_classify(&hand.model);
-	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_STEADY);
+	assert_int_equal(classified(MODEL_LEAK_STEADY), MODEL_LEAK_STEADY);
 }
 
 TEST(of_a_program_that_was_killed_nothing_was_swept)
@@ -336,7 +334,6 @@ make_storage(unsigned count, uint64_t next_percent, bool is_in_place, uint64_t o
 	hand.sites[0].allocated_count = count + 1;
 	hand.sites[0].live_count = 1;
 	hand.sites[0].leak = MODEL_LEAK_STEADY;
-	hand.sites[0].process_count = 1;
 }
 
 static enum model_leak_class
@@ -385,10 +382,7 @@ TEST(a_large_block_after_small_ones_is_no_growth)
 	add_end(160 * STEP_BYTES, 70000 * KIB);
 	hand.sites[0].allocated_count = ARRAY_LEN(kib);
 	hand.sites[0].live_count = 1;
-	hand.sites[0].leak = MODEL_LEAK_STEADY;
-	hand.sites[0].process_count = 1;
-	held_over_time_classify(&hand.model);
-	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_STEADY);
+	assert_int_equal(classified(MODEL_LEAK_STEADY), MODEL_LEAK_STEADY);
 }
 
 /* Layers of a model: it is killed as it is built. */
@@ -399,10 +393,7 @@ TEST(few_blocks_of_which_none_is_replaced_are_not_judged_by_their_growth)
 		add_point(i * 10 * STEP_BYTES, i * 10 * STEP_BYTES);
 	add_end(80 * STEP_BYTES, 80 * STEP_BYTES);
 	hand.sites[0].allocated_count = hand.sites[0].live_count = 8;
-	hand.sites[0].leak = MODEL_LEAK_TOO_SHORT;
-	hand.sites[0].process_count = 1;
-	held_over_time_classify(&hand.model);
-	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_TOO_SHORT);
+	assert_int_equal(classified(MODEL_LEAK_TOO_SHORT), MODEL_LEAK_TOO_SHORT);
 }
 
 /* ---- thresholds ---- */
@@ -423,7 +414,6 @@ class_of_full(enum model_leak_class leak, uint64_t more, uint64_t latest)
 	site->leak = leak;
 	site->live_count = 100;
 	site->allocated_count = 200;
-	site->process_count = 1;
 	for (unsigned i = 0; i < SURVIVAL_QUARTERS; i++)
 		site->quarters[i] = i == 3 ? latest : (100 - latest) / 3;
 	held_over_time_classify(&hand.model);
@@ -436,9 +426,7 @@ TEST(a_full_cache_is_no_leak)
 	/* What it held was released as the program ended. */
 	(void)class_of_full(MODEL_LEAK_LEAK, 0, 40);
 	hand.sites[0].released_bytes = MIB;
-	hand.sites[0].leak = MODEL_LEAK_LEAK;
-	held_over_time_classify(&hand.model);
-	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_LEAK);
+	assert_int_equal(classified(MODEL_LEAK_LEAK), MODEL_LEAK_LEAK);
 	assert_int_equal(class_of_full(MODEL_LEAK_LEAK, 0, 40), MODEL_LEAK_STEADY);
 	assert_int_equal(class_of_full(MODEL_LEAK_BACKLOG, 0, 40), MODEL_LEAK_STEADY);
 	assert_int_equal(class_of_full(MODEL_LEAK_LEAK, HELD_BYTES / 4, 40), MODEL_LEAK_LEAK); // it grows
@@ -597,10 +585,7 @@ is_next_due(uint64_t units)
 	add_end((bytes << 8) * 4 + (bytes << 8) * 4 / 1000 * units, bytes << 8);
 	hand.sites[0].allocated_count = 9;
 	hand.sites[0].live_count = 1;
-	hand.sites[0].leak = MODEL_LEAK_STEADY;
-	hand.sites[0].process_count = 1;
-	held_over_time_classify(&hand.model);
-	return hand.sites[0].leak == MODEL_LEAK_LEAK;
+	return classified(MODEL_LEAK_STEADY) == MODEL_LEAK_LEAK;
 }
 
 static bool
@@ -643,10 +628,7 @@ is_rise(uint64_t kib)
 	add_end(90 * STEP_BYTES, 8 * MIB + kib * KIB);
 	hand.sites[0].allocated_count = 5;
 	hand.sites[0].live_count = 1;
-	hand.sites[0].leak = MODEL_LEAK_STEADY;
-	hand.sites[0].process_count = 1;
-	held_over_time_classify(&hand.model);
-	return hand.sites[0].leak == MODEL_LEAK_LEAK;
+	return classified(MODEL_LEAK_STEADY) == MODEL_LEAK_LEAK;
 }
 
 TEST(thresholds)

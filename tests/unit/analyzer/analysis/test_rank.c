@@ -3,7 +3,6 @@
  */
 #include "scene.h"
 
-#include "model/site_key.h"
 #include "owned.h"
 
 static struct hand_model hand;
@@ -53,14 +52,8 @@ TEST(classes_follow_the_surviving_generations)
 {
 	static const struct class_case cases[] = {
 		{ "1M gens=12/12/3/3", MODEL_LEAK_LEAK, "every generation is alive" },
-		{ "1M gens=9/12/3/3", MODEL_LEAK_LEAK, "three quarters are enough" },
-		{ "1M gens=8/12/3/3", MODEL_LEAK_BACKLOG, "less than three quarters are not" },
 		{ "1M gens=12/12/2/3", MODEL_LEAK_BACKLOG, "67 % of the latest quarter: it slowed down" },
 		{ "1M gens=12/12/0/3", MODEL_LEAK_STEADY, "nothing recent: it stopped" },
-		{ "1M gens=6/6/1/1", MODEL_LEAK_LEAK, "six generations can be judged" },
-		{ "1M gens=5/5/1/1", MODEL_LEAK_TOO_SHORT, "five cannot" },
-		{ "64K gens=12/12/3/3", MODEL_LEAK_LEAK, "the floor itself" },
-		{ "64K-1 gens=12/12/3/3", MODEL_LEAK_STEADY, "below the floor" },
 		{ "1M gens=2/23/1/6", MODEL_LEAK_STEADY, "bounded cache, measured 2/23" },
 		{ "1M gens=4/27/1/7", MODEL_LEAK_STEADY, "sawtooth, measured 4/27" },
 		{ "1G gens=1/28/0/7", MODEL_LEAK_STEADY, "one-time load, measured 1/28" },
@@ -269,8 +262,6 @@ TEST(what_a_line_only_works_with_is_no_growth)
 		{ "221200 leak blocks=13821 freed=1152000000/4800", MODEL_LEAK_STEADY,
 		  "shapes alone, beside large temporaries, measured" },
 		{ "9M leak blocks=146 freed=347M/347", MODEL_LEAK_LEAK, "more than the temporaries explain" },
-		{ "8M+64K-1 leak blocks=146 freed=347M/347", MODEL_LEAK_STEADY, "what they leave is below the floor" },
-		{ "8M+64K leak blocks=146 freed=347M/347", MODEL_LEAK_LEAK, "the floor itself" },
 		{ "64K+512 leak blocks=1025 freed=64M/1048576", MODEL_LEAK_LEAK,
 		  "objects of 64 bytes, of which one in a thousand stays" },
 		{ "1M leak blocks=12", MODEL_LEAK_LEAK, "nothing was ever released" },
@@ -447,70 +438,6 @@ TEST(a_domain_is_a_name_or_the_beginning_of_one)
 	assert_true(rank_domain_matches("cuda/pinned", "cuda"));
 	assert_true(rank_domain_matches("cuda:1/tensors", "cuda:1"));
 	assert_false(rank_domain_matches("cuda:10", "cuda:1"));
-}
-
-/* --- keys ------------------------------------------------------------------------------------------------------ */
-
-/* The place in the hand-made site that a row changes, and to what. */
-static uint64_t
-key_of(const char **text, const char *is)
-{
-	uint64_t key;
-
-	if (text != NULL)
-		*text = is;
-	site_key_assign(hand.sites, 1, hand.domains);
-	key = hand.sites[0].key;
-	hand_model_make(&hand);
-	hand_model_site(&hand, HEAP, 41, MIB);
-	return key;
-}
-
-TEST(keys_survive_what_does_not_change_the_code)
-{
-	struct model_frame *frames = hand.frames[0];
-	const struct {
-		const char **text;
-		const char *is;
-		bool is_same;
-	} changes[] = {
-		{ &frames[2].file, "/ci/build/77/train.py", true },
-		{ &frames[0].module, "libfast-99887766.so.3", true },
-		{ &frames[0].function, "alloc.part.0", true },
-		{ &frames[0].function, "realloc_all", true },
-		{ &frames[1].file, "/venv/lib/python3.12/site-packages/fast/core.py", true },
-		{ &frames[2].function, "validate", false },
-		{ &frames[2].file, "/data/someone/project/test.py", false },
-	};
-
-	(void)key_of(NULL, NULL);
-	uint64_t key = key_of(NULL, NULL);
-	assert_int_not_equal(key, 0);
-	for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
-		uint64_t other = key_of(changes[i].text, changes[i].is);
-
-		if (changes[i].is_same ? other != key : site_key_family(other) == site_key_family(key))
-			fail_msg("%s: %llx beside %llx", changes[i].is, (unsigned long long)other, (unsigned long long)key);
-	}
-	frames[2].line = 57;
-	frames[0].module_offset = 4096;
-	assert_int_equal(key_of(NULL, NULL), key);
-	hand.stacks[0][4] = hand.stacks[0][3]; // a recursion
-	hand.stacks[0][3] = hand.stacks[0][2];
-	hand.sites[0].frame_count = 5;
-	assert_int_equal(key_of(NULL, NULL), key);
-	hand.sites[0].domain = MMAP;
-	assert_int_not_equal(site_key_family(key_of(NULL, NULL)), site_key_family(key));
-}
-
-TEST(siblings_share_a_family_and_are_numbered_by_line)
-{
-	hand_model_site(&hand, HEAP, 60, MIB);
-	hand_model_site(&hand, HEAP, 41, MIB);
-	site_key_assign(hand.sites, 2, hand.domains);
-	assert_int_equal(site_key_family(hand.sites[0].key), site_key_family(hand.sites[1].key));
-	assert_int_equal(hand.sites[1].key & 0xffff, 0);
-	assert_int_equal(hand.sites[0].key & 0xffff, 1);
 }
 
 RUN_TESTS(make, NULL)
