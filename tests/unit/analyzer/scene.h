@@ -1,25 +1,28 @@
 /*
  * scene.h - a model made by hand, told in words: what is live where, what was looked at, how it ended?
  *
- *     scene(&hand, "heap:41 300M leak volume_bytes=%uM; mmap:6 2G untouched=1G; look brk=330M own=40M; killed", volume);
+ *     scene_add(&hand, "heap:41 300M leak volume_bytes=%uM; mmap:6 2G untouched=1G; look brk=330M own=40M; killed", volume);
  *
- * Statements end with ';'. A word before '=' is the name of a member; 2G-4K is a number, and so are 3s, 10ms and max. What a statement
- * begins with:
+ * Statements end with ';'. A word before '=' is the name of a member. 2G-4K is a number, and so are 3s, 10ms and max. A word that is not
+ * known fails the test. What a statement begins with:
  *
- *     heap:41 300M     that much is live, allocated in this domain at this line: heap, mmap, reserved, cuda0, tensors
- *                        leak: blocks of all twelve generations are alive; gens=1/12/0/3: of how many, of the latest; quarters=9/4/2/1; import, arena: by one, or one itself;
- *                        same: at the line of the first site; untouched=1G: not in memory; module=, function=: of the innermost frame (with '/': and its path);
- *                        blocks=9: live; freed=2G/99: it worked with so much more in so many blocks
+ *     heap:41 300M     that much is live, allocated in this domain at this line; or mmap, reserved, cuda0, tensors. Behind it members, and:
+ *                        leak                 blocks of all twelve generations are alive
+ *                        gens=1/12/0/3        of so many of so many, and of the latest; quarters=9/4/2/1
+ *                        import, arena        the stack is of an import, or of an arena
+ *                        same                 it is at the line of the first site
+ *                        untouched=1G         so much of it is not in memory
+ *                        blocks=9             are live; freed=2G/99: so much more, in so many blocks, was given back
+ *                        module=, function=   of the innermost frame; with a '/' the module is its path, too
  *     name mmap NAME   what this domain is
  *     look brk=9M      what was in memory, by part; sample: of malloc's pages; beat: a further heartbeat
- *     refuse 2G        the last request, by the first site; of=cuda0: in which domain; at=2: by which site
- *     limit as 4G      or cgroup: found at the start
- *     exit 1           it ended so; signal 11, killed, oom: by the kernel in its container, closed 1: nobody waited for it, status 1: it
- *                        wrote down nothing, alive
- *     parent, child    members of the first process, or of a further one, which is like the first with a pid of its own; after all else;
- *                        seen=9s: its last heartbeat
- *     process, identity, heartbeat, resident, launcher, before, after, now, container, failed, model,
- *     last, domain heap
+ *     refuse 2G        the last request; of=cuda0: in which domain; at=2: by which site, else by the first
+ *     limit as 4G      of addresses, or cgroup, as found at the start
+ *     exit 1           how it ended: signal 11, killed, oom (by the kernel, in its container), closed 1 (nobody waited for it), status 1 (it
+ *                        wrote nothing down); alive: it has not
+ *     child name=x     a further process, like the first with a pid of its own; parent: members of the first. Behind all else. seen=9s: when
+ *                        its last heartbeat was
+ *     process, identity, heartbeat, resident, launcher, before, after, now, container, failed, model, last (site), domain heap: members
  */
 #ifndef SCENE_H
 #define SCENE_H

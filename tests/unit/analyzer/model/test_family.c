@@ -133,6 +133,15 @@ no_counters(const struct kmem_identity *identity, struct kmem_kill_counters *cou
 
 static const struct verdict_now now = { .boot_id = "this-boot", .read_counters = no_counters };
 
+static struct verdict verdict;
+
+static void
+decide(struct model *model)
+{
+	rank_leaks_classify(model);
+	verdict_decide((struct finished_model){ model }, &now, &verdict);
+}
+
 TEST(copies_are_told_with_the_lines_that_built_them)
 {
 	/* Two pairs of workers, one after the other, and one that copied too little to be sure. */
@@ -142,13 +151,12 @@ TEST(copies_are_told_with_the_lines_that_built_them)
 		{ 104, PARENT, 31, 41, 0, 50, KMEM_STATE_CLEAN_EXIT }, { 105, PARENT, 31, 41, 0, 5, KMEM_STATE_CLEAN_EXIT },
 	};
 	OWNED_BY(model) struct model *model = load(members, 6);
-	struct verdict verdict;
 
 	assert_int_equal(model->processes[1].parent, 0);
 	assert_int_equal(model->processes[1].inherited_bytes, 90 * MIB);
 	assert_int_equal(model->processes[1].built_count, 2); // threads are one, a record that is not there is none
 	assert_int_equal(model->processes[1].built[0].live_bytes, 60 * MIB);
-	verdict_decide((struct finished_model){ model }, &now, &verdict);
+	decide(model);
 	assert_non_null(strstr(verdict.text, "4 child processes copied at least 150 MiB of what "));
 	assert_non_null(strstr(verdict.text, "What it had built before it forked: 60.0 MiB allocated at train.py:"));
 	assert_non_null(strstr(verdict.text, "load; 30.0 MiB allocated at train.py:"));
@@ -228,7 +236,6 @@ TEST(copied_samples_are_bytes_of_their_line)
 {
 	OWNED_BY(model) struct model *model = load_copied_samples(40, 64, 4, 0);
 	const struct model_built *built = model->processes[1].built;
-	struct verdict verdict;
 
 	assert_int_equal(model->damage_count, 0);
 	assert_int_equal(built[0].copied_bytes, 1 * MIB);
@@ -236,8 +243,7 @@ TEST(copied_samples_are_bytes_of_their_line)
 	assert_int_equal(built[1].copied_error_bytes, model_estimate_error(KMEM_PYTHON_SAMPLE_BYTES, 16 * MIB));
 	assert_int_equal(built[2].copied_bytes, 0);
 	assert_int_equal(built[2].copied_error_bytes, 0);
-	rank_leaks_classify(model);
-	verdict_decide((struct finished_model){ model }, &now, &verdict);
+	decide(model);
 	assert_non_null(
 		strstr(verdict.text, " 60.0 MiB allocated at train.py:")); // less than half is known by line: in order of size
 }
@@ -247,13 +253,11 @@ TEST(lines_have_no_more_copied_than_the_process)
 {
 	OWNED_BY(model) struct model *model = load_copied_samples(16, 120, 48, 0); // 30 MiB of 20, and 12 MiB
 	const struct model_built *built = model->processes[1].built;
-	struct verdict verdict;
 
 	assert_int_equal(built[0].copied_bytes, 6 * MIB);
 	assert_int_equal(built[1].copied_bytes, 10 * MIB);
 	assert_in_range(built[1].copied_error_bytes, MIB, model_estimate_error(KMEM_PYTHON_SAMPLE_BYTES, 20 * MIB) / 2 + 1);
-	rank_leaks_classify(model);
-	verdict_decide((struct finished_model){ model }, &now, &verdict);
+	decide(model);
 	assert_non_null(strstr(verdict.text, " 20.0 MiB allocated at train.py:"));
 	assert_non_null(strstr(verdict.text, ", of which it copied about 10.0 MiB (± "));
 }
@@ -275,9 +279,8 @@ TEST(small_copies_are_not_told)
 		{ 101, PARENT, 10, 20, 0, 12, KMEM_STATE_CLEAN_EXIT },
 	};
 	OWNED_BY(model) struct model *model = load(members, 2);
-	struct verdict verdict;
 
-	verdict_decide((struct finished_model){ model }, &now, &verdict);
+	decide(model);
 	assert_null(strstr(verdict.text, "copied"));
 }
 
@@ -341,7 +344,6 @@ TEST(an_image_that_was_replaced_unseen_is_not_gone)
 		{ PARENT, 0, 5, 9, 0, 0, KMEM_STATE_CLEAN_EXIT },
 	};
 	struct capture_builder *builder = capture_builder_new();
-	struct verdict verdict;
 
 	write_parent(&members[0]);
 	identify(builder, &members[1])->is_first = 0;
@@ -351,8 +353,7 @@ TEST(an_image_that_was_replaced_unseen_is_not_gone)
 	assert_int_equal(model->processes[0].state, KMEM_STATE_EXEC_REPLACED);
 	assert_int_equal(model->domains[0].live_bytes, 310 * MIB);
 	assert_int_equal(model->domains[0].together_live_bytes, 290 * MIB); // the first image had ended
-	rank_leaks_classify(model);
-	verdict_decide((struct finished_model){ model }, &now, &verdict);
+	decide(model);
 	assert_string_equal(verdict_cause_name(verdict.cause), "exited");
 }
 
@@ -373,11 +374,10 @@ TEST(a_child_that_the_kernel_killed_is_no_good_end)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct model *model = load(members, 2);
 		struct kmem_launcher launcher = { .is_filled = 1 };
-		struct verdict verdict;
 
 		launcher.after.cgroup_oom_kill = cases[i].kills;
 		model->processes[0].launcher = &launcher;
-		verdict_decide((struct finished_model){ model }, &now, &verdict);
+		decide(model);
 		assert_string_equal(verdict_cause_name(verdict.cause), cases[i].cause);
 		assert_int_equal(verdict.has_ended_well, cases[i].has_ended_well);
 		assert_ptr_equal(verdict.lost_child, &model->processes[1]);
@@ -411,11 +411,10 @@ TEST(a_program_that_was_stopped_tells_of_its_killed_child)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		OWNED_BY(model) struct model *model = load(members, 2);
 		struct kmem_launcher launcher = { .is_filled = 1, .wait_status = cases[i].signal };
-		struct verdict verdict;
 
 		launcher.after.cgroup_oom_kill = cases[i].kills;
 		model->processes[0].launcher = &launcher;
-		verdict_decide((struct finished_model){ model }, &now, &verdict);
+		decide(model);
 		assert_string_equal(verdict_cause_name(verdict.cause), cases[i].cause);
 		assert_false(verdict.has_ended_well);
 		if (strcmp(cases[i].cause, "child-killed") == 0) {

@@ -120,46 +120,38 @@ is_size_of_each_told(uint64_t count)
 	return is_said(finding, "each time it runs");
 }
 
+/* Of so much in memory at the sample. */
 static bool
-is_recorder_told(uint64_t bytes, uint64_t of_bytes)
+is_part_told(enum finding_kind kind, uint64_t bytes, uint64_t of_bytes)
 {
 	begin(VERDICT_CONTAINER_LIMIT);
-	facts.memory.own_bytes = bytes;
+	*(kind == FINDING_RECORDER ? &facts.memory.own_bytes : &facts.memory.program_bytes) = bytes;
 	facts.memory.sample_bytes = of_bytes;
-	return finds(FINDING_RECORDER);
+	return finds(kind);
 }
 
 static bool
 is_recorder_a_part(uint64_t bytes)
 {
-	return is_recorder_told(bytes, 1000 * MIB);
+	return is_part_told(FINDING_RECORDER, bytes, 1000 * MIB);
 }
 
 static bool
 is_recorder_large(uint64_t bytes)
 {
-	return is_recorder_told(bytes, 10 * MIB);
-}
-
-static bool
-are_libraries_told(uint64_t bytes, uint64_t of_bytes)
-{
-	begin(VERDICT_CONTAINER_LIMIT);
-	facts.memory.program_bytes = bytes;
-	facts.memory.sample_bytes = of_bytes;
-	return finds(FINDING_LIBRARIES);
+	return is_part_told(FINDING_RECORDER, bytes, 10 * MIB);
 }
 
 static bool
 are_libraries_a_part(uint64_t bytes)
 {
-	return are_libraries_told(bytes, 1000 * MIB);
+	return is_part_told(FINDING_LIBRARIES, bytes, 1000 * MIB);
 }
 
 static bool
 are_libraries_large(uint64_t bytes)
 {
-	return are_libraries_told(bytes, 100 * MIB);
+	return is_part_told(FINDING_LIBRARIES, bytes, 100 * MIB);
 }
 
 /* It was interrupted so long before the kernel killed it. */
