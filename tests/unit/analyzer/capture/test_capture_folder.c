@@ -21,8 +21,6 @@ header_of(unsigned char *file)
 TEST(wrong_paths_have_their_exit_codes)
 {
 	char text[256];
-	char inner[264];
-	char file[280];
 	struct fail fail;
 	struct model_options options = { .capture = text };
 
@@ -36,9 +34,9 @@ TEST(wrong_paths_have_their_exit_codes)
 	assert_int_equal(fail.code, EXIT_USAGE); // as of one that is not there
 	assert_non_null(strstr(fail.text, "contains no captures (*.kmem): record one"));
 
-	(void)snprintf(inner, sizeof(inner), "%s/run", text);
+	const char *inner = TEXT(264, "%s/run", text);
 	assert_int_equal(mkdir(inner, 0700), 0);
-	(void)snprintf(file, sizeof(file), "%s/a.kmem", inner);
+	const char *file = TEXT(280, "%s/a.kmem", inner);
 	capture_builder_write(file, "", 0);
 	assert_null(model_load(&options, &fail));
 	assert_int_equal(fail.code, EXIT_USAGE);
@@ -82,7 +80,6 @@ write_process(const char *name, const char *session, uint32_t pid, uint32_t pare
 	size_t bytes;
 	OWNED unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 	struct kmem_identity *identity = &header_of(file)->identity;
-	char text[256];
 
 	(void)snprintf(identity->session, sizeof(identity->session), "%s", session);
 	identity->pid = pid;
@@ -90,7 +87,7 @@ write_process(const char *name, const char *session, uint32_t pid, uint32_t pare
 	identity->start_realtime_ns = start_ns;
 	identity->is_first = is_first;
 	capture_builder_reseal(file, bytes);
-	(void)snprintf(text, sizeof(text), "%s/%s", scratch_folder, name);
+	const char *text = TEXT(256, "%s/%s", scratch_folder, name);
 	capture_builder_write(text, file, bytes);
 }
 
@@ -200,13 +197,11 @@ TEST(what_another_user_says_of_starts_and_first_processes_is_not_believed)
 
 TEST(captures_below_the_folder_are_found)
 {
-	char outer[160];
-	char inner[192];
 	struct capture_list list;
 	struct fail fail;
 
-	(void)snprintf(outer, sizeof(outer), "%s/project", scratch_folder);
-	(void)snprintf(inner, sizeof(inner), "%s/" CAPTURE_FOLDER_DEFAULT, outer);
+	const char *outer = TEXT(160, "%s/project", scratch_folder);
+	const char *inner = TEXT(192, "%s/" CAPTURE_FOLDER_DEFAULT, outer);
 	assert_int_equal(mkdir(outer, 0700), 0);
 	assert_int_equal(mkdir(inner, 0700), 0);
 	write_process("project/" CAPTURE_FOLDER_DEFAULT "/x.kmem", "s", 30, 1, 100, true);

@@ -387,7 +387,6 @@ is_told_as_agreed(void **state)
 	struct diff_side *after = side_of("after.kmem", situation->after, situation->is_sampled, situation->domain);
 	OWNED_BY(diff) struct diff *diff = diff_compare(before, after, situation->by, SIZE_MAX);
 	struct document document = { .count = 0 };
-	char name[128];
 	char *text = NULL;
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
@@ -398,7 +397,7 @@ is_told_as_agreed(void **state)
 	render_diff(diff, 10, &document);
 	document_put_markdown(&document, stream);
 	assert_int_equal(fclose(stream), 0);
-	(void)snprintf(name, sizeof(name), "diff/%s.txt", situation->name);
+	const char *name = TEXT(128, "diff/%s.txt", situation->name);
 	golden_compare(name, text);
 	free(text);
 }

@@ -400,7 +400,6 @@ junit_names(struct check *check, char *names, size_t room)
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
 	size_t cases = 0;
-	char counted[32];
 
 	render_check_junit(check, stream);
 	assert_int_equal(fclose(stream), 0);
@@ -411,7 +410,7 @@ junit_names(struct check *check, char *names, size_t room)
 		at += strlen("<testcase classname=\"kmemshim\" name=\"");
 		(void)snprintf(names + used, room - used, "%.*s;", (int)strcspn(at, "\""), at);
 	}
-	(void)snprintf(counted, sizeof(counted), "tests=\"%zu\"", cases);
+	const char *counted = TEXT(32, "tests=\"%zu\"", cases);
 	assert_non_null(strstr(text, counted));
 	free(text);
 }

@@ -56,7 +56,6 @@ identify(struct capture_builder *builder, const struct member *member)
 static void
 finish(struct capture_builder *builder, const struct member *member)
 {
-	char path[128];
 	size_t bytes;
 
 	if (member->state == KMEM_STATE_CLEAN_EXIT) {
@@ -64,8 +63,7 @@ finish(struct capture_builder *builder, const struct member *member)
 		capture_builder_header(builder)->exit_code = 0;
 	}
 	unsigned char *file = capture_builder_finish(builder, member->state, &bytes);
-	(void)snprintf(path, sizeof(path), "%s/p.%u.%llu.kmem", scratch_folder, member->pid,
-	               (unsigned long long)member->start);
+	const char *path = TEXT(128, "%s/p.%u.%llu.kmem", scratch_folder, member->pid, (unsigned long long)member->start);
 	capture_builder_write(path, file, bytes);
 	free(file);
 	capture_builder_free(builder);
@@ -506,11 +504,10 @@ TEST(damaged_figures_are_told_and_left_out)
 		{ 101, PARENT, 10, 0, 0, 40, KMEM_STATE_RUNNING },
 	};
 	struct model *model = load(members, 2);
-	char path[128];
 
 	assert_int_equal(model->damage_count, 0);
 	model_free(model);
-	(void)snprintf(path, sizeof(path), "%s/p.101.10.kmem", scratch_folder);
+	const char *path = TEXT(128, "%s/p.101.10.kmem", scratch_folder);
 	FILE *file = fopen(path, "r+");
 	assert_non_null(file);
 	assert_int_equal(fseek(file,

@@ -37,11 +37,10 @@ allocate(struct capture_builder *builder, const char *file, uint64_t bytes)
 static void
 end(struct capture_builder *builder)
 {
-	char path[256];
 	size_t bytes;
 	OWNED unsigned char *file = capture_builder_finish(builder, KMEM_STATE_CLEAN_EXIT, &bytes);
 
-	(void)snprintf(path, sizeof(path), "%s/%u.kmem", scratch_folder, captures++);
+	const char *path = TEXT(256, "%s/%u.kmem", scratch_folder, captures++);
 	capture_builder_write(path, file, bytes);
 	capture_builder_free(builder);
 }
@@ -56,9 +55,7 @@ load(void)
 	if (model == NULL)
 		fail_msg("%s", fail.text);
 	while (captures > 0) {
-		char path[256];
-
-		(void)snprintf(path, sizeof(path), "%s/%u.kmem", scratch_folder, --captures);
+		const char *path = TEXT(256, "%s/%u.kmem", scratch_folder, --captures);
 		(void)unlink(path);
 	}
 	return model;
@@ -209,18 +206,14 @@ TEST(what_only_looks_like_a_cell_is_a_file)
 static void
 write_texts(const char *lines)
 {
-	char path[256];
-
-	(void)snprintf(path, sizeof(path), "%s/cells.jsonl", scratch_folder);
+	const char *path = TEXT(256, "%s/cells.jsonl", scratch_folder);
 	capture_builder_write(path, (const unsigned char *)lines, strlen(lines));
 }
 
 static void
 remove_texts(void)
 {
-	char path[256];
-
-	(void)snprintf(path, sizeof(path), "%s/cells.jsonl", scratch_folder);
+	const char *path = TEXT(256, "%s/cells.jsonl", scratch_folder);
 	(void)unlink(path);
 }
 

@@ -63,9 +63,7 @@ TEST(the_largest_line_always_has_a_row)
 		char *text = leaks(cases[i].top);
 		assert_int_equal(strstr(text, "train.py:20 epoch") != NULL, cases[i].is_shown);
 		for (unsigned j = 0; j < 5; j++) {
-			char place[32];
-
-			(void)snprintf(place, sizeof(place), "train.py:%u epoch", 10 + j);
+			const char *place = TEXT(32, "train.py:%u epoch", 10 + j);
 			assert_int_equal(strstr(text, place) != NULL, j < cases[i].leaks);
 		}
 		free(text);

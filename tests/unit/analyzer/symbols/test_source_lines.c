@@ -9,13 +9,12 @@
 
 #include "scratch.h"
 #include "symbols/source_lines.h"
+#include "base/memory.h"
 
 static void
 write_file(const char *name, const char *text, size_t bytes)
 {
-	char path[256];
-
-	(void)snprintf(path, sizeof(path), "%s/%s", scratch_folder, name);
+	const char *path = TEXT(256, "%s/%s", scratch_folder, name);
 	FILE *stream = fopen(path, "w");
 	assert_non_null(stream);
 	assert_int_equal(fwrite(text, 1, bytes, stream), bytes);
@@ -77,13 +76,12 @@ TEST(a_long_line_is_cut_between_characters)
 TEST(a_file_that_changed_since_is_never_shown)
 {
 	const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
-	char path[256];
 	struct source_lines *lines;
 	uint64_t started = now() - 10 * UINT64_C(1000000000);
 	bool is_changed;
 
 	write_file("b.py", "x\n", 2);
-	(void)snprintf(path, sizeof(path), "%s/b.py", scratch_folder);
+	const char *path = TEXT(256, "%s/b.py", scratch_folder);
 	for (int round = 0; round < 2; round++) {
 		lines = source_lines_new(started, NULL);
 		assert_string_equal(find(lines, scratch_folder, "b.py", 1, &is_changed), "");

@@ -7,6 +7,7 @@
 #include <locale.h>
 
 #include "top/top_view.h"
+#include "base/memory.h"
 
 static struct hand_model hand;
 static struct top_sample *sample;
@@ -72,9 +73,7 @@ static void
 make_rows(unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
-		char place[64];
-
-		(void)snprintf(place, sizeof(place), "train.py:%u epoch", i + 1);
+		const char *place = TEXT(64, "train.py:%u epoch", i + 1);
 		(void)made_row(sample, place, (count - i) * MIB, 200 * MIB);
 	}
 }
@@ -171,14 +170,12 @@ TEST_WITH(the_chosen_row_can_be_seen, begin, end)
 
 	make_rows(40);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		char wanted[64];
-
 		state_of.chosen = cases[i].chosen;
 		state_of.first = cases[i].first;
 		draw(10, 80);
 		assert_int_equal(state_of.first, cases[i].shown_first);
 		assert_int_equal(state_of.chosen, cases[i].shown_chosen);
-		(void)snprintf(wanted, sizeof(wanted), "train.py:%zu epoch", cases[i].shown_first + 1);
+		const char *wanted = TEXT(64, "train.py:%zu epoch", cases[i].shown_first + 1);
 		assert_non_null(strstr(row_text(5), wanted));
 		assert_int_equal(style_at((unsigned)(5 + cases[i].shown_chosen - cases[i].shown_first), 0), TOP_CHOSEN);
 	}

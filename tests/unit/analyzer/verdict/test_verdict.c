@@ -8,6 +8,7 @@
 
 #include "capture/kill_counters.h"
 #include "analysis/refused_requests.h"
+#include "base/memory.h"
 
 /* Of two lines, and of counters that are read after the fact. */
 #define NO_KILL "now cgroup_oom_kill=0 cgroup_oom=0 cgroup_max_hits=0 machine_oom_kill=0; "
@@ -351,9 +352,7 @@ TEST(a_refused_request_is_fatal_only_when_the_program_ended_with_it)
 static void
 write_file(const char *folder, const char *name, const char *text)
 {
-	char path[256];
-
-	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	const char *path = TEXT(256, "%s/%s", folder, name);
 	FILE *stream = fopen(path, "w");
 	assert_non_null(stream);
 	assert_true(fputs(text, stream) >= 0);
@@ -434,9 +433,8 @@ TEST(counters_are_read_from_the_files_of_either_version)
 	assert_true(counters.cgroup_oom_kill == UINT64_MAX);
 	for (size_t i = 0; i < 3; i++) {
 		static const char *const names[] = { "memory.events", "memory.oom_control", "memory.failcnt" };
-		char path[256];
 
-		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		const char *path = TEXT(256, "%s/%s", folder, names[i]);
 		assert_int_equal(unlink(path), 0);
 	}
 	assert_int_equal(rmdir(folder), 0);
