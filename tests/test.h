@@ -1,14 +1,18 @@
 /*
  * test.h - a test of cmocka that is its own entry in the list: TEST(name) { ... } is a function, and RUN_TESTS() at the end of the file runs
- * all of them in the order in which they stand.
+ * all of them in the order in which they stand. With the headers that nearly each test needs.
  */
 #ifndef TEST_H
 #define TEST_H
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
@@ -57,6 +61,16 @@ test_run(CMFixtureFunction before_all, CMFixtureFunction after_all, CMFixtureFun
 	static void name(__attribute__((unused)) void **test_state)
 
 #define TEST(name) TEST_WITH(name, NULL, NULL)
+
+/* What comes before each test, or behind it. */
+#define SETUP(name)                                                   \
+	static void name##_does(void);                                    \
+	static inline int name(__attribute__((unused)) void **test_state) \
+	{                                                                 \
+		name##_does();                                                \
+		return 0;                                                     \
+	}                                                                 \
+	static void name##_does(void)
 
 /* A file's main(): with a setup for each test, or for all of them together. */
 #define RUN_TESTS_IN(before_all, after_all)                 \

@@ -45,7 +45,6 @@ add_module(struct dl_phdr_info *object, size_t size, void *argument)
 	char path[4096];
 	uint64_t end = 0;
 
-	(void)size;
 	if (object->dlpi_name[0] == '\0') {
 		ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
@@ -102,7 +101,6 @@ write_capture(const char *path, uint32_t site_count, uint32_t frame_count, uint3
 	uint32_t stack = 0;
 	uint32_t chain = KMEM_STACK_CHAIN_MAX;
 	size_t bytes;
-	unsigned char *file;
 
 	dl_iterate_phdr(add_module, &setup);
 	for (unsigned i = 0; i < CODES; i++) {
@@ -121,7 +119,7 @@ write_capture(const char *path, uint32_t site_count, uint32_t frame_count, uint3
 		for (uint32_t thread = 0; thread < thread_count; thread++)
 			capture_builder_site(setup.builder, KMEM_DOMAIN_HEAP, stack, i + 100, 1, i, 0);
 	}
-	file = capture_builder_finish(setup.builder, KMEM_STATE_CLEAN_EXIT, &bytes);
+	unsigned char *file = capture_builder_finish(setup.builder, KMEM_STATE_CLEAN_EXIT, &bytes);
 	capture_builder_write(path, file, bytes);
 	printf("%" PRIu32 " sites of %" PRIu32 " frames in %" PRIu32 " threads, %zu MiB\n", site_count, frame_count,
 	       thread_count, bytes >> 20);
@@ -134,11 +132,10 @@ write_capture(const char *path, uint32_t site_count, uint32_t frame_count, uint3
 static int
 write_in_child(const char *path, uint32_t sites, uint32_t frames, uint32_t threads)
 {
-	pid_t child;
 	int status = -1;
 
 	(void)fflush(stdout);
-	child = fork();
+	pid_t child = fork();
 	if (child == 0) {
 		write_capture(path, sites, frames, threads);
 		(void)fflush(stdout);
@@ -159,7 +156,6 @@ main(int count, char **arguments)
 	struct timespec end;
 	struct rusage usage;
 	struct fail fail = { .text = "" };
-	struct model *model;
 	int fd = mkstemp(path);
 
 	if (fd < 0 || close(fd) != 0 || write_in_child(path, sites, frames, threads) != 0) {
@@ -167,7 +163,7 @@ main(int count, char **arguments)
 		return 1;
 	}
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
-	model = model_load(&options, &fail);
+	struct model *model = model_load(&options, &fail);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
 	(void)unlink(path);
 	if (model == NULL || model->site_count != sites) {

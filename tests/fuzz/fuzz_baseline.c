@@ -13,11 +13,10 @@ static struct baseline *
 read_bytes(const void *data, size_t bytes)
 {
 	struct fail fail = { .text = "" };
-	struct baseline *baseline;
 	char path[64];
 	int fd = fuzz_file(data, bytes, path);
 
-	baseline = baseline_read(path, &fail);
+	struct baseline *baseline = baseline_read(path, &fail);
 	if (baseline == NULL && fail.code != EXIT_USAGE)
 		abort();
 	if (baseline == NULL)
@@ -44,23 +43,19 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct baseline *baseline = read_bytes(data, bytes);
-	struct baseline *again;
-	struct check *check;
 	size_t first_bytes;
 	size_t second_bytes;
-	char *first;
-	char *second;
 
 	if (baseline == NULL)
 		return 0;
-	first = written(baseline, &first_bytes);
-	again = read_bytes(first, first_bytes);
+	char *first = written(baseline, &first_bytes);
+	struct baseline *again = read_bytes(first, first_bytes);
 	if (again == NULL)
 		abort();
-	second = written(again, &second_bytes);
+	char *second = written(again, &second_bytes);
 	if (first_bytes != second_bytes || memcmp(first, second, first_bytes) != 0)
 		abort();
-	check = check_compare(baseline, again, (struct check_tolerance){ 0 }, NULL);
+	struct check *check = check_compare(baseline, again, (struct check_tolerance){ 0 }, NULL);
 	check_free(check);
 	free(first);
 	free(second);

@@ -16,10 +16,9 @@ load(const void *file, size_t bytes, bool is_salvage)
 {
 	char path[64];
 	struct fail fail = { .text = "" };
-	struct model *model;
 	int fd = fuzz_file(file, bytes, path);
 
-	model = model_load(&(struct model_options){ .capture = path, .is_salvage = is_salvage }, &fail);
+	struct model *model = model_load(&(struct model_options){ .capture = path, .is_salvage = is_salvage }, &fail);
 	if (model == NULL)
 		fuzz_check_refusal(fail.text);
 	model_free(model);

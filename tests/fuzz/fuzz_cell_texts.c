@@ -74,8 +74,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	struct seen first;
 	struct seen second;
 	struct fail fail;
-	bool is_whole;
-	FILE *file;
 
 	if (path[0] == '\0') {
 		if (mkdtemp(folder) == NULL)
@@ -83,10 +81,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		(void)snprintf(path, sizeof(path), "%s/cells.jsonl", folder);
 		(void)snprintf(capture, sizeof(capture), "%s/x.kmem", folder);
 	}
-	file = fopen(path, "wb");
+	FILE *file = fopen(path, "wb");
 	if (file == NULL || fwrite(data, 1, bytes, file) != bytes || fclose(file) != 0)
 		abort();
-	is_whole = read_all(capture, &first, &fail);
+	bool is_whole = read_all(capture, &first, &fail);
 	if (!is_whole) {
 		fuzz_check_refusal(fail.text);
 		if (fail.code != EXIT_CAPTURE)

@@ -22,13 +22,11 @@ replay_file(const char *path)
 {
 	uint8_t *data = malloc(INPUT_BYTES_MAX); // a block of its own: the sanitizer sees what is read behind the input
 	FILE *file = fopen(path, "rb");
-	uint8_t *exact;
-	size_t bytes;
 
 	if (data == NULL || file == NULL)
 		abort();
-	bytes = fread(data, 1, INPUT_BYTES_MAX, file);
-	exact = realloc(data, bytes != 0 ? bytes : 1);
+	size_t bytes = fread(data, 1, INPUT_BYTES_MAX, file);
+	uint8_t *exact = realloc(data, bytes != 0 ? bytes : 1);
 	if (exact == NULL || fclose(file) != 0)
 		abort();
 	(void)fprintf(stderr, "%s\n", path);

@@ -185,8 +185,6 @@ field_of(size_t at, bool *is_uncovered)
 int
 nanosleep(const struct timespec *wanted, struct timespec *left)
 {
-	(void)wanted;
-	(void)left;
 	return 0;
 }
 
@@ -223,10 +221,9 @@ read_file(bool is_salvage, struct answer *answer)
 	struct model *model = model_load(&options, &fail);
 	struct report *report = model != NULL ? report_build(model, &rank_leaks, &rows, &fail) : NULL;
 	size_t said_bytes;
-	FILE *stream;
 
 	*answer = (struct answer){ .is_refused = report == NULL };
-	stream = open_memstream(&answer->said, &said_bytes);
+	FILE *stream = open_memstream(&answer->said, &said_bytes);
 	(void)fputs(report == NULL ? fail.text : "", stream);
 	for (size_t i = 0; report != NULL && i < report->damage_count; i++)
 		(void)fprintf(stream, "%s\n", report->damages[i]);
@@ -303,15 +300,13 @@ judge(size_t at, unsigned char change, const struct answer *sound, bool allows_c
 	struct tally *tally = tally_of(field);
 	struct answer damaged;
 	struct answer salvaged;
-	bool is_same;
-	bool is_told;
 
 	at_byte = at;
 	(void)alarm(10);
 	put_byte(at, file[at] ^ change);
 	read_file(false, &damaged);
-	is_same = damaged.bytes == sound->bytes && damaged.checksum == sound->checksum;
-	is_told = strcmp(damaged.said, sound->said) != 0;
+	bool is_same = damaged.bytes == sound->bytes && damaged.checksum == sound->checksum;
+	bool is_told = strcmp(damaged.said, sound->said) != 0;
 	tally->tried++;
 	if (is_told && !names_a_section(damaged.said)) {
 		(void)printf("byte %zu (%s) ^ 0x%02x: no section is named: %s\n", at, field->name, change, damaged.said);
@@ -390,7 +385,6 @@ main(int count, char **arguments)
 	uint64_t random = random_seed();
 	uint64_t tried = 0;
 	struct answer sound;
-	long resident;
 
 	if (count < 2)
 		return 2;
@@ -408,7 +402,7 @@ main(int count, char **arguments)
 	(void)signal(SIGABRT, last_words);
 	(void)signal(SIGFPE, last_words);
 	(void)signal(SIGALRM, last_words);
-	resident = most_resident_bytes();
+	long resident = most_resident_bytes();
 	read_file(false, &sound);
 	if (sound.said[0] != '\0') {
 		(void)printf("the capture is not sound: %s\n", sound.said);

@@ -48,9 +48,6 @@ put(struct address_table *table, uint64_t addr, struct address_block block)
 static bool
 is_there(uint64_t addr, struct address_block block, void *context)
 {
-	(void)addr;
-	(void)block;
-	(void)context;
 	return true;
 }
 
@@ -60,12 +57,11 @@ work(unsigned thread, uint64_t *random)
 {
 	for (uint64_t i = 0; i < ROUNDS; i++) {
 		uint64_t addr = (i * STRESS_THREADS + thread + 1) * 8;
-		uint64_t got;
 
 		put(&tables[0], addr, block_for(addr));
 		atomic_fetch_add_explicit(&put_count, 1, memory_order_relaxed);
 		stress_yield(random);
-		got = atomic_exchange_explicit(&mail[random_below(random, MAIL)], addr, memory_order_relaxed);
+		uint64_t got = atomic_exchange_explicit(&mail[random_below(random, MAIL)], addr, memory_order_relaxed);
 		if (got != 0)
 			take_one(&tables[0], got);
 	}
@@ -93,7 +89,6 @@ reuse_one_slot(unsigned thread, uint64_t *random)
 {
 	struct address_block block;
 
-	(void)random;
 	for (unsigned i = 0; i < 200; i++) {
 		while (atomic_load_explicit(&turn, memory_order_relaxed) % STRESS_THREADS != thread)
 			sched_yield();

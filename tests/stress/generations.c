@@ -18,20 +18,18 @@ static _Atomic uint64_t live[SITES];
 static void
 work(unsigned thread, uint64_t *random)
 {
-	(void)thread;
 	for (unsigned i = 0; i < EVENTS; i++) {
 		uint32_t which = i * SITES / EVENTS; // all threads meet at a site that has no counters yet
 		uint8_t clock = (uint8_t)(2 + i * 200 / EVENTS);
 		uint8_t generation = generations_born(sites[which], first_index + which + 1, clock);
-		uint32_t got;
 
 		atomic_fetch_add_explicit(&sites[which]->allocated_count, 1, memory_order_relaxed);
 		atomic_fetch_add_explicit(&sites[which]->allocated_bytes, GENERATIONS_MIN_BYTES, memory_order_relaxed);
 		if (generation != 0)
 			atomic_fetch_add_explicit(&live[which], 1, memory_order_relaxed);
 		stress_yield(random);
-		got = atomic_exchange_explicit(&mail[random_below(random, MAIL)], (which << 8 | generation) + 1,
-		                               memory_order_relaxed);
+		uint32_t got = atomic_exchange_explicit(&mail[random_below(random, MAIL)], (which << 8 | generation) + 1,
+		                                        memory_order_relaxed);
 		if (got == 0 || random_below(random, 3) == 0)
 			continue; // survives
 		which = (got - 1) >> 8;

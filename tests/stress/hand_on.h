@@ -39,7 +39,6 @@ struct step {
 static void
 end_turn(void *unused)
 {
-	(void)unused;
 	atomic_fetch_add_explicit(&turn, 1, memory_order_relaxed);
 }
 

@@ -91,8 +91,6 @@ ask_for_python(void)
 static void *
 any_function(void *handle, const char *name)
 {
-	(void)handle;
-	(void)name;
 	return (void *)any_function;
 }
 
@@ -386,7 +384,6 @@ trim(void)
 static void
 visit_nothing(void *context, uint64_t addr, struct address_block block)
 {
-	(void)context;
 	CHECK(addr + block.bytes == 0);
 }
 
@@ -448,7 +445,6 @@ prepare_table(void)
 static bool
 is_not_meant(uint64_t addr, struct address_block block, void *context)
 {
-	(void)context;
 	CHECK(block.bytes == 1);
 	return addr == 0;
 }
@@ -750,10 +746,9 @@ static void
 prepare_late_object(void)
 {
 	struct loaded_object object;
-	void *library;
 
 	CHECK(loader_list_find((uintptr_t)note_main, &object)); // what comes from now on may be unloaded
-	library = dlopen("libz.so.1", RTLD_NOW);
+	void *library = dlopen("libz.so.1", RTLD_NOW);
 	CHECK(library != NULL);
 	code_that_comes_late = (uintptr_t)dlsym(library, "inflate");
 	loader_list_unloaded();

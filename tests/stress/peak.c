@@ -25,7 +25,6 @@ work(unsigned thread, uint64_t *random)
 	} held[HELD_MAX];
 	unsigned count = 0;
 
-	(void)thread;
 	for (unsigned i = 0; i < EVENTS; i++) {
 		if (count == 0 || (count < HELD_MAX && random_below(random, 2) == 0)) {
 			uint64_t bytes = random_below(random, 1 << 20);

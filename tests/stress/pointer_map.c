@@ -52,12 +52,11 @@ work(unsigned thread, uint64_t *random)
 		uint64_t place = i % 1000 * STRESS_THREADS + thread;
 		uint64_t addr = 0x7f0000000000 + (i / 1000 << 26) + (is_own ? place * 32 + 16 : place * 8);
 		struct address_block old;
-		uint64_t got;
 
 		CHECK(pointer_map_put((void *)addr, block_for(addr), &old) == POINTER_MAP_STORED);
 		atomic_fetch_add_explicit(&put_count, 1, memory_order_relaxed);
 		stress_yield(random);
-		got = atomic_exchange_explicit(&mail[random_below(random, MAIL)], addr, memory_order_relaxed);
+		uint64_t got = atomic_exchange_explicit(&mail[random_below(random, MAIL)], addr, memory_order_relaxed);
 		if (got != 0)
 			take_one(got);
 	}

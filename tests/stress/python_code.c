@@ -35,11 +35,9 @@ static unsigned seed;
 static bool
 is_named(struct python_code code, const char *name)
 {
-	const struct kmem_code *record;
-
 	if (!code.is_found)
 		return false;
-	record = capture_file_at(KMEM_SECTION_RECORDS, code.index);
+	const struct kmem_code *record = capture_file_at(KMEM_SECTION_RECORDS, code.index);
 	return record->function_bytes == strlen(name) &&
 	       memcmp((const char *)(record + 1) + record->file_bytes, name, strlen(name)) == 0;
 }

@@ -67,7 +67,6 @@ int
 main(void)
 {
 	uint64_t counted = 0;
-	uint64_t sites;
 	uint64_t freed = 0;
 
 	stress_run(STRESS_THREADS, work, random_seed());
@@ -83,7 +82,7 @@ main(void)
 			CHECK(f >= stack->own_count || stack->frames[f] == (KMEM_FRAME_PYTHON | (uint64_t)i * FRAMES | f));
 		CHECK(site->allocated_count != 0);
 	}
-	sites = capture_file_header()->used_bytes[KMEM_SECTION_SITES] / sizeof(struct kmem_site);
+	uint64_t sites = capture_file_header()->used_bytes[KMEM_SECTION_SITES] / sizeof(struct kmem_site);
 	for (uint32_t i = 1; i <= sites; i++) {
 		counted += site_table_at(i)->allocated_count;
 		freed += site_table_at(i)->freed_count;

@@ -61,7 +61,6 @@ work(unsigned thread, uint64_t *random)
 	for (unsigned i = 0; i < EVENTS; i++) {
 		uint64_t addr = atomic_fetch_add_explicit(&next_addr, 4096, memory_order_relaxed);
 		size_t bytes = random_below(random, 100) == 0 ? 100000 : random_below(random, 200);
-		uint64_t other;
 
 		if (random_below(random, 2) == 0)
 			place_a(addr, bytes);
@@ -70,7 +69,7 @@ work(unsigned thread, uint64_t *random)
 		atomic_fetch_add_explicit(&given_bytes, bytes, memory_order_relaxed);
 		atomic_fetch_add_explicit(&given_count, 1, memory_order_relaxed);
 		/* acq_rel: as a program hands a block over. */
-		other = atomic_exchange_explicit(&mail[random_below(random, MAIL)], addr, memory_order_acq_rel);
+		uint64_t other = atomic_exchange_explicit(&mail[random_below(random, MAIL)], addr, memory_order_acq_rel);
 		if (other != 0) {
 			hook_free((void *)other);
 			atomic_fetch_add_explicit(&back_count, 1, memory_order_relaxed);
@@ -89,7 +88,6 @@ int
 main(void)
 {
 	struct site_totals totals[KMEM_DOMAINS_MAX];
-	struct site_totals heap;
 	uint64_t random = random_seed();
 
 	native_stack_start();
@@ -98,7 +96,7 @@ main(void)
 	for (round_number = 0; round_number < ROUNDS; round_number++)
 		stress_run(STRESS_THREADS, work, random + round_number * 100);
 	site_table_totals(totals);
-	heap = totals[KMEM_DOMAIN_HEAP];
+	struct site_totals heap = totals[KMEM_DOMAIN_HEAP];
 	// R4: on a slow machine the file grows too late
 	CHECK(heap.allocated_count + lost(KMEM_LOST_EVENTS) == given_count);
 	CHECK(heap.live_count == given_count - back_count - lost(KMEM_LOST_EVENTS) + lost(KMEM_LOST_UNKNOWN_FREES));

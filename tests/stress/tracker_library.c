@@ -18,7 +18,6 @@
 static void
 work(unsigned thread, uint64_t *random)
 {
-	(void)thread;
 	for (unsigned i = 0; i < QUESTIONS; i++) {
 		atomic_store_explicit(&library_due_next_ticks, 0, memory_order_relaxed); // it is time
 		if (reentry_guard_enter()) {

@@ -16,7 +16,6 @@ static uint64_t guarded[4]; // plain: the lock alone orders them
 static void
 work(unsigned thread, uint64_t *random)
 {
-	(void)thread;
 	for (unsigned i = 0; i < TURNS; i++) {
 		CHECK(wait_lock_take(&lock));
 		for (unsigned word = 0; word < 4; word++)

@@ -75,11 +75,10 @@ struct capture_builder *
 capture_builder_new(void)
 {
 	struct capture_builder *builder = must(calloc(1, sizeof(*builder)));
-	struct kmem_header *header;
 
 	builder->head = must(aligned_alloc(_Alignof(struct kmem_timeline), KMEM_HEAD_BYTES));
 	memset(builder->head, 0, KMEM_HEAD_BYTES);
-	header = capture_builder_header(builder);
+	struct kmem_header *header = capture_builder_header(builder);
 	memcpy(header->magic, KMEM_MAGIC, sizeof(header->magic));
 	header->version = KMEM_VERSION;
 	header->endian = KMEM_ENDIAN;
@@ -447,7 +446,6 @@ capture_builder_finish(struct capture_builder *builder, enum kmem_state state, s
 	struct kmem_chunk *directory = (struct kmem_chunk *)(void *)(builder->head + KMEM_DIRECTORY_OFFSET);
 	size_t copied[KMEM_SECTION_COUNT] = { 0 };
 	uint32_t count = 0;
-	unsigned char *file;
 	bool has_more = true;
 
 	for (size_t i = 0; i < builder->sections[KMEM_SECTION_SITES].used / sizeof(struct kmem_site); i++) {
@@ -475,7 +473,7 @@ capture_builder_finish(struct capture_builder *builder, enum kmem_state state, s
 		}
 	}
 	*bytes = KMEM_HEAD_BYTES + (size_t)count * KMEM_CHUNK_BYTES;
-	file = must(aligned_alloc(4096, (*bytes + 4095) / 4096 * 4096));
+	unsigned char *file = must(aligned_alloc(4096, (*bytes + 4095) / 4096 * 4096));
 	memset(file, 0, *bytes);
 	header->chunk_count = count;
 	header->state = state;
@@ -519,13 +517,7 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	uint32_t cell = capture_builder_code(builder, "/tmp/ipykernel_7/1846177606.py", "<module>", 1, KMEM_CODE_CELL,
 	                                     table, 2);
 	uint64_t inner[] = { 0x400200, capture_builder_python_frame(cell, 0) };
-	struct kmem_generations *block;
 	struct kmem_heartbeat *heartbeats = capture_builder_heartbeats(builder);
-	struct kmem_device_snapshot *device_snapshot;
-	struct kmem_history *history;
-	uint32_t stack;
-	uint32_t first;
-	unsigned char *file;
 	struct kmem_resident_lines *lines = capture_builder_resident_lines(builder);
 
 	capture_builder_module(builder, "/nowhere/libfirst.so.1", 0x400000, 0x410000, 1, 0);
@@ -535,14 +527,14 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	capture_builder_cell(
 		builder, 2, "keep=[]\ndef f(n):\n    keep.append(bytearray(n))\nprint(f.__code__.co_filename, len(In))", "", 0);
 	capture_builder_cell(builder, 3, "%time x", "get_ipython().run_line_magic('time', 'x')", KMEM_CELL_NO_LINES);
-	stack = capture_builder_stack(builder, frames, 4, 0);
+	uint32_t stack = capture_builder_stack(builder, frames, 4, 0);
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, 5000, 50, 1000, 10);
-	first = stack;
+	uint32_t first = stack;
 	capture_builder_site(builder, KMEM_DOMAIN_MMAP, stack, 65536, 1, 0, 0);
 	stack = capture_builder_stack(builder, other, 2, KMEM_STACK_NO_END);
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, 300, 3, 100, 1);
 	capture_builder_header(builder)->generation_clock = 12;
-	block = capture_builder_generations(builder, 0, 3, 12); // ten generations, the latest now
+	struct kmem_generations *block = capture_builder_generations(builder, 0, 3, 12); // ten generations, the latest now
 	for (unsigned tick = 3; tick <= 12; tick += 2)
 		*capture_builder_born(block, tick) = 4;
 	capture_builder_site(builder, KMEM_DOMAIN_MMAP, capture_builder_stack_on(builder, first, 3, inner, 2, 0), 8192, 2,
@@ -563,7 +555,7 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	};
 	capture_builder_object_count(builder, 0, "project.Batch", 30);
 	capture_builder_object_count(builder, 0, "dict", 10);
-	device_snapshot = capture_builder_device_snapshot(builder, 0);
+	struct kmem_device_snapshot *device_snapshot = capture_builder_device_snapshot(builder, 0);
 	device_snapshot->clock = 9;
 	device_snapshot->live_bytes[KMEM_DOMAIN_HEAP] = 4500;
 	device_snapshot->sites[0] = (struct kmem_snapshot_site){ .site = 1, .live_count = 40, .live_bytes = 4400 };
@@ -572,7 +564,7 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	capture_builder_births(&device_snapshot->generations[0], 5, 9);
 	*capture_builder_born(&device_snapshot->generations[0], 5) = 40;
 	capture_builder_seal(&device_snapshot->record);
-	history = capture_builder_history(builder, 0);
+	struct kmem_history *history = capture_builder_history(builder, 0);
 	for (unsigned i = 0; i < 2; i++) { // the later one stands first
 		struct kmem_history_point *point = &history->points[1 - i];
 
@@ -603,7 +595,7 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 		.site = 2, .large_count = 1, .large_bytes = 65536, .large_resident_bytes = 4096
 	};
 	lines->lines[1] = (struct kmem_resident_line){ .site = 1, .pinned_bytes = 3000 };
-	file = capture_builder_finish(builder, state, bytes);
+	unsigned char *file = capture_builder_finish(builder, state, bytes);
 	capture_builder_free(builder);
 	return file;
 }

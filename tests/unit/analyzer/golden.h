@@ -27,7 +27,6 @@ static inline void
 golden_compare(const char *name, const char *written)
 {
 	char path[256];
-	const char *wanted;
 	size_t same = 0, line = 1, start = 0;
 	FILE *stream;
 
@@ -42,7 +41,7 @@ golden_compare(const char *name, const char *written)
 	stream = fopen(path, "r");
 	if (stream == NULL)
 		fail_msg("%s: %s: run from the root of the repository", path, strerror(errno));
-	wanted = golden_read(stream);
+	const char *wanted = golden_read(stream);
 	(void)fclose(stream);
 	for (; written[same] != '\0' && written[same] == wanted[same]; same++) {
 		if (written[same] == '\n') {

@@ -9,8 +9,6 @@
 #include "test.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "analysis/rank.h"
@@ -20,6 +18,8 @@
 
 #define HAND_SITES 16
 #define HAND_FRAMES 8
+#define HAND_FAMILY 6
+#define HAND_BEATS 64
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
@@ -39,7 +39,15 @@ struct hand_model {
 	struct model_frame frames[HAND_SITES][HAND_FRAMES];
 	const struct model_frame *stacks[HAND_SITES][HAND_FRAMES];
 	struct model_failed failed;
+	struct model_process family[HAND_FAMILY]; // of a scene with children: the processes
+	struct kmem_identity identities[HAND_FAMILY];
+	struct kmem_heartbeat beats[HAND_BEATS]; // of a scene with beats: those of the process
+	struct kmem_heartbeat seen[HAND_FAMILY]; // of each of them alone
+	char names[HAND_SITES][128], domain_names[HAND_DOMAINS + 1][32];
 };
+
+/* What can be read of this machine: nothing, until a test says so. */
+static struct kmem_kill_counters hand_model_counters;
 
 static inline void
 hand_model_domain(struct model_domain *domain, const char *name)
@@ -55,6 +63,7 @@ hand_model_make(struct hand_model *hand)
 	static const char command[] = "python\0train.py\0it's";
 
 	memset(hand, 0, sizeof(*hand));
+	memset(&hand_model_counters, 0xff, sizeof(hand_model_counters));
 	for (unsigned i = 0; i <= HAND_DOMAINS; i++)
 		hand_model_domain(&hand->domains[i], names[i]);
 	hand->identity.pid = 4242;
@@ -222,22 +231,20 @@ hand_model_child(const struct hand_model *hand)
 	return child;
 }
 
-/* Nothing can be read of this machine. */
 static inline void
-hand_model_no_counters(const struct kmem_identity *identity, struct kmem_kill_counters *counters)
+hand_model_read_counters(const struct kmem_identity *identity, struct kmem_kill_counters *counters)
 {
-	(void)identity;
-	memset(counters, 0xff, sizeof(*counters));
+	*counters = hand_model_counters;
 }
+
+static const struct verdict_now hand_model_now = { .boot_id = "this-boot", .read_counters = hand_model_read_counters };
 
 static inline void
 hand_model_decide(struct hand_model *hand, struct verdict *verdict)
 {
-	static const struct verdict_now now = { .boot_id = "this-boot", .read_counters = hand_model_no_counters };
-
 	rank_leaks_classify(&hand->model);
 	held_over_time_classify(&hand->model);
-	verdict_decide((struct finished_model){ &hand->model }, &now, verdict);
+	verdict_decide((struct finished_model){ &hand->model }, &hand_model_now, verdict);
 }
 
 #endif

@@ -9,26 +9,20 @@
 #include <stdlib.h>
 
 #include "capture_builder.h"
-#include "model/model_load.h"
+#include "owned.h"
 #include "scratch.h"
 
 /* Takes the builder. */
 static struct model *
 load_built(struct capture_builder *builder, enum kmem_state state)
 {
-	struct model_options options = { .capture = scratch_file };
-	struct fail fail = { .text = "" };
-	struct model *model;
 	size_t bytes;
 	unsigned char *file = capture_builder_finish(builder, state, &bytes);
 
 	capture_builder_write(scratch_file, file, bytes);
 	free(file);
 	capture_builder_free(builder);
-	model = model_load(&options, &fail);
-	if (model == NULL)
-		fail_msg("refused: %s", fail.text);
-	return model;
+	return loaded((struct model_options){ .capture = scratch_file });
 }
 
 #endif

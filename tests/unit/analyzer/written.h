@@ -6,8 +6,6 @@
 
 #include "test.h"
 
-#include <stdio.h>
-
 #include "analysis/rank.h"
 #include "base/document.h"
 #include "model/model.h"

@@ -16,25 +16,21 @@
 static char folder[64];
 static char path[128]; // of the capture "name" in it
 
-static inline int
-make_folder(void **state)
+SETUP(make_folder)
 {
 	capture_file_forked();
 	strcpy(folder, "/tmp/kmemshim-unit-XXXXXX");
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/name.kmem", folder);
-	return 0;
 }
 
-static inline int
-remove_folder(void **state)
+SETUP(remove_folder)
 {
 	char each[512];
 	struct dirent *entry;
-	DIR *list;
 
 	capture_file_forked();
-	list = opendir(folder);
+	DIR *list = opendir(folder);
 	while (list != NULL && (entry = readdir(list)) != NULL) {
 		snprintf(each, sizeof(each), "%s/%s", folder, entry->d_name);
 		remove(each);
@@ -42,7 +38,6 @@ remove_folder(void **state)
 	if (list != NULL)
 		closedir(list);
 	assert_int_equal(rmdir(folder), 0);
-	return 0;
 }
 
 /* A stack and a site that leads to it, the way site_table.c does it (F1). 0 = no room. */

@@ -1,13 +1,15 @@
 /*
- * unit.h - what every unit test of the shim includes first: cmocka with its own includes.
+ * unit.h - what every unit test of the shim includes first: cmocka, and the headers that many of them need.
  */
 #ifndef UNIT_H
 #define UNIT_H
 
 #include "base/diag.h"
+#include "kmem_words.h"
 #include "test.h"
 
-#include <stdio.h>
+#include <pthread.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,10 +63,9 @@ in_child_telling(int (*run)(void *), void *context, char *text, size_t size)
 	size_t length = 0;
 	ssize_t got;
 	int ends[2];
-	pid_t pid;
 
 	assert_int_equal(pipe(ends), 0);
-	pid = fork();
+	pid_t pid = fork();
 	if (pid == 0) {
 		dup2(ends[1], STDERR_FILENO);
 		close(ends[0]);
@@ -92,5 +93,29 @@ in_child_telling(int (*run)(void *), void *context, char *text, size_t size)
 			return 1;                                                  \
 		}                                                              \
 	} while (0)
+
+/* The same in a TEST_IN_CHILD(): such a test changes the whole process. */
+#define ASSERT_IN_CHILD(condition)                                     \
+	do {                                                               \
+		if (!(condition)) {                                            \
+			dprintf(2, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			_exit(1);                                                  \
+		}                                                              \
+	} while (0)
+
+#define TEST_IN_CHILD(name)                                                          \
+	static void name##_in_child(void);                                               \
+	static int name##_run(__attribute__((unused)) void *context)                     \
+	{                                                                                \
+		name##_in_child();                                                           \
+		return 0;                                                                    \
+	}                                                                                \
+	TEST(name)                                                                       \
+	{                                                                                \
+		char text[1024] = "";                                                        \
+                                                                                     \
+		assert_int_equal(in_child_telling(name##_run, NULL, text, sizeof(text)), 0); \
+	}                                                                                \
+	static void name##_in_child(void)
 
 #endif

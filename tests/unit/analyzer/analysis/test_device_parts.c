@@ -1,12 +1,9 @@
 /*
  * test_device_parts.c - do the parts of a device add up, and is a framework's cache told from what lies in it?
  */
-#include "hand_model.h"
+#include "verdict_case.h"
 
 #include "analysis/device_parts.h"
-#include "verdict/verdict.h"
-
-static struct hand_model hand;
 
 static struct model_site *
 taken_by(const char *module, uint32_t line, uint64_t bytes)
@@ -110,73 +107,45 @@ TEST(parts_never_exceed_the_device)
 	assert_int_equal(parts.cache_bytes, 0);
 }
 
-/* Each signature: a part of its sentence, and the one thing to do. */
+/* Each signature: a part of its sentence, and the one thing to do. A request was refused at its end. */
 TEST(each_signature_has_a_sentence_and_one_thing_to_do)
 {
-	static const struct {
-		const char *module;
-		uint64_t tensors, blocks, taken, wanted; // MiB
-		uint64_t free, total;                    // as the driver said
-		unsigned growing;                        // lines
-		const char *says;
-		const char *next;
-	} cases[] = {
-		{ "libc10_cuda.so", 950, 500, 1000, 2, 24, 1024, 1,
+#define TAKEN(taken, module) "cuda0:41 " taken " module=" module
+#define TENSORS(taken, held) TAKEN(taken, "libc10_cuda.so") " live_count=500; tensors:44 " held
+#define REFUSED(wanted) "; closed 1; process ended_monotonic_ns=50ms; refuse " wanted " error=2 monotonic_ns=40ms "
+#define SMALL REFUSED("2M") "of=tensors free_bytes=24M total_bytes=1G at="
+#define LARGE REFUSED("300M") "of=tensors at=1 free_bytes=24M total_bytes=1G"
+#define OF_DRIVER REFUSED("300M") "of=cuda0 "
+	static const char *const cases[][3] = {
+		{ TENSORS("1000M", "950M leak live_count=500") SMALL "1",
 		  "It looks like a leak: it keeps 1.9 MiB each time it runs (500 blocks).", "loss.item()" },
-		{ "libc10_cuda.so", 900, 300, 1000, 2, 24, 1024, 3, "3 lines grow together, by 3.0 MiB a round (300 rounds)",
+		{ TENSORS("1000M", "300M leak live_count=300") "; tensors:45 300M leak live_count=300; tensors:46 300M leak "
+		                                               "live_count=300" SMALL "3",
+		  "3 lines grow together, by 3.0 MiB a round (300 rounds)", "loss.item()" },
+		{ TENSORS("1000M", "700M leak live_count=500") LARGE, "The device then had 24.0 MiB free of 1.00 GiB",
 		  "loss.item()" },
-		{ "libc10_cuda.so", 700, 500, 1000, 300, 24, 1024, 1, "The device then had 24.0 MiB free of 1.00 GiB",
-		  "loss.item()" },
-		{ "libc10_cuda.so", 500, 500, 1000, 300, 24, 1024, 0, "PyTorch's cache held another 500 MiB there, in pieces",
-		  "expandable_segments" },
-		{ "libc10_cuda.so", 950, 500, 1000, 300, 24, 1024, 0, "950 MiB of it tensors", "--domain cuda:0`" },
-		{ "libc10_cuda.so", 950, 2, 1000, 300, 24, 1024, 0, "Those are 2 blocks, 93 % of the device, as when",
+		{ TENSORS("1000M", "500M gens=1/12/1/3 live_count=500") LARGE,
+		  "PyTorch's cache held another 500 MiB there, in pieces", "expandable_segments" },
+		{ TENSORS("1000M", "950M gens=1/12/1/3 live_count=500") LARGE, "950 MiB of it tensors", "--domain cuda:0`" },
+		{ TENSORS("1000M", "950M gens=1/12/1/3 live_count=2") LARGE, "Those are 2 blocks, 93 % of the device, as when",
 		  "--gpu-memory-utilization" },
-		{ "xla_extension.so", 0, 1, 1000, 300, 0, 0, 0,
+		{ TAKEN("1000M", "xla_extension.so") OF_DRIVER,
 		  "That is one block, as when a framework takes its memory in advance.",
 		  "XLA_PYTHON_CLIENT_PREALLOCATE=false" },
-		{ "xla_extension.so", 0, 1, 750, 300, 200, 1000, 0, "That is one block, 75 % of the device, as when",
-		  "XLA_PYTHON_CLIENT_PREALLOCATE=false" },
-		{ "_pywrap_tensorflow_internal.so", 0, 1, 1000, 300, 0, 0, 0, "in advance", "TF_FORCE_GPU_ALLOW_GROWTH=true" },
-		{ "mine.so", 0, 1, 1000, 300, 0, 0, 0, "in advance", "take less in advance at train.py:41 epoch" },
-		{ "mine.so", 0, 400, 1000, 300, 0, 0, 0, "held 1000 MiB of cuda:0", "--domain cuda:0`" },
-		{ "mine.so", 0, 400, 1000, 300, 100, 4096, 0, "2.93 GiB of what is in use there is not this program's",
-		  "nvidia-smi" },
+		{ TAKEN("750M", "xla_extension.so") OF_DRIVER "free_bytes=200M total_bytes=1000M",
+		  "That is one block, 75 % of the device, as when", "XLA_PYTHON_CLIENT_PREALLOCATE=false" },
+		{ TAKEN("1000M", "_pywrap_tensorflow_internal.so") OF_DRIVER, "in advance", "TF_FORCE_GPU_ALLOW_GROWTH=true" },
+		{ TAKEN("1000M", "mine.so") OF_DRIVER, "in advance", "take less in advance at train.py:41 epoch" },
+		{ TAKEN("1000M", "mine.so live_count=400") OF_DRIVER, "held 1000 MiB of cuda:0", "--domain cuda:0`" },
+		{ TAKEN("1000M", "mine.so live_count=400") OF_DRIVER "free_bytes=100M total_bytes=4G",
+		  "2.93 GiB of what is in use there is not this program's", "nvidia-smi" },
 	};
-	struct verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct model_site *site;
-		unsigned lines = cases[i].growing > 1 ? cases[i].growing : 1;
-
-		hand_model_make(&hand);
-		site = taken_by(cases[i].module, 41, cases[i].taken * MIB);
-		site->live_count = cases[i].blocks;
-		for (unsigned k = 0; cases[i].tensors != 0 && k < lines; k++) {
-			hand.model.domain_count = HAND_DOMAINS + 1;
-			site = hand_model_site(&hand, TENSORS0, 44 + k, cases[i].tensors / lines * MIB);
-			site->live_count = cases[i].blocks;
-			hand_model_generations(site, cases[i].growing != 0 ? 12 : 1, 12, cases[i].growing != 0 ? 3 : 1, 3);
-		}
-		hand.process.state = KMEM_STATE_CLEAN_EXIT;
-		hand.process.exit_code = 1;
-		hand.process.ended_monotonic_ns = 50000000;
-		hand.failed = (struct model_failed){ .bytes = cases[i].wanted * MIB,
-			                                 .error = 2,
-			                                 .monotonic_ns = 40000000,
-			                                 .free_bytes = cases[i].free * MIB,
-			                                 .total_bytes = cases[i].total * MIB,
-			                                 .domain = cases[i].tensors != 0 ? TENSORS0 : CUDA0,
-			                                 .site = &hand.sites[hand.model.site_count - 1] };
-		hand.model.failed_count = 1;
-		rank_leaks_classify(&hand.model);
-		verdict_decide((struct finished_model){ &hand.model }, verdict_now(), &verdict);
-		if (strstr(verdict.next, cases[i].next) == NULL || strstr(verdict.text, cases[i].says) == NULL)
-			print_error("case %zu: wanted \"%s\" and \"%s\", got %s: %s\nNext: %s\n", i, cases[i].says, cases[i].next,
-			            verdict_cause_name(verdict.cause), verdict.text, verdict.next);
-		assert_string_equal(verdict_cause_name(verdict.cause), "device-memory");
-		assert_non_null(strstr(verdict.next, cases[i].next));
-		assert_non_null(strstr(verdict.text, cases[i].says));
+		told(NULL, NULL, "%s", cases[i][0]);
+		assert_cause(&verdict, "device-memory");
+		said(cases[i][1]);
+		next(cases[i][2]);
 	}
 }
 
@@ -184,104 +153,63 @@ TEST(each_signature_has_a_sentence_and_one_thing_to_do)
 TEST(a_traceback_keeps_tensors)
 {
 	static const struct {
-		uint64_t allocated_count, kept_bytes;
-		bool is_leak, is_alive, is_told;
+		unsigned allocated_count, kept_mib;
+		const char *gens;
+		bool is_alive, is_told;
 	} cases[] = {
-		{ 4000, 400 * MIB, false, true, true },  // a notebook
-		{ 4000, 400 * MIB, false, false, true }, // it died of the next one
-		{ 80, 400 * MIB, false, true, false },   // weights
-		{ 4000, 0, false, true, false },         // released
-		{ 4000, 400 * MIB, true, true, false },  // they accumulate anyway
+		{ 4000, 400, "2/12/1/3", true, true },   // a notebook
+		{ 4000, 400, "2/12/1/3", false, true },  // it died of the next one
+		{ 80, 400, "2/12/1/3", true, false },    // weights
+		{ 4000, 0, "2/12/1/3", true, false },    // released
+		{ 4000, 400, "12/12/3/3", true, false }, // they accumulate anyway
 	};
 	static const uint64_t bytes[HAND_DOMAINS + 1] = { [CUDA0] = 1000 * MIB, [TENSORS0] = 800 * MIB };
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct model_held held = { .live_bytes = 800 * MIB, .live_count = 80, .kept_bytes = cases[i].kept_bytes };
-		struct verdict verdict;
+		struct model_held held = {
+			.site = &hand.sites[1], .live_bytes = 800 * MIB, .live_count = 80, .kept_bytes = cases[i].kept_mib * MIB
+		};
 
-		hand_model_make(&hand);
-		hand.model.domain_count = HAND_DOMAINS + 1;
-		taken_by("libc10_cuda.so", 41, 1000 * MIB);
-		held.site = hand_model_site(&hand, TENSORS0, 44, 800 * MIB);
-		hand.sites[1].live_count = 80;
-		hand.sites[1].allocated_count = cases[i].allocated_count;
-		hand_model_generations(&hand.sites[1], cases[i].is_leak ? 12 : 2, 12, cases[i].is_leak ? 3 : 1, 3);
-		hand.failed = (struct model_failed){ .bytes = 30 * MIB,
-			                                 .domain = TENSORS0,
-			                                 .monotonic_ns = UINT64_C(40000000000),
-			                                 .has_held = true,
-			                                 .held_count = 1,
-			                                 .held = &held,
-			                                 .site = held.site,
-			                                 .domain_count = HAND_DOMAINS + 1,
-			                                 .domain_bytes = bytes };
-		hand.model.failed_count = 1;
-		hand.process.is_alive = cases[i].is_alive;
-		hand.process.state = cases[i].is_alive ? KMEM_STATE_RUNNING : KMEM_STATE_CLEAN_EXIT;
-		hand.process.exit_code = 1;
-		hand.process.ended_monotonic_ns = UINT64_C(41000000000);
-		rank_leaks_classify(&hand.model);
-		verdict_decide((struct finished_model){ &hand.model }, verdict_now(), &verdict);
-		assert_string_equal(verdict_cause_name(verdict.cause), cases[i].is_alive ? "running" : "device-memory");
-		assert_true((strstr(verdict.text, "400 MiB of the tensors were those of an earlier step") != NULL) ==
-		            cases[i].is_told);
-		assert_true((strstr(verdict.next, "let go of the exception") != NULL) == cases[i].is_told);
+		scene("cuda0:41 1000M module=libc10_cuda.so; tensors:44 800M live_count=80 allocated_count=%u gens=%s; "
+		      "refuse 30M error=0 of=tensors at=1 monotonic_ns=40s; %s; process ended_monotonic_ns=41s",
+		      cases[i].allocated_count, cases[i].gens, cases[i].is_alive ? "alive" : "closed 1");
+		hand.failed.has_held = true;
+		hand.failed.held = &held;
+		hand.failed.held_count = 1;
+		hand.failed.domain_bytes = bytes;
+		hand.failed.domain_count = HAND_DOMAINS + 1;
+		decided(NULL, NULL);
+		assert_cause(&verdict, cases[i].is_alive ? "running" : "device-memory");
+		said(cases[i].is_told ? "400 MiB of the tensors were those of an earlier step"
+		                      : "!were those of an earlier step");
+		next(cases[i].is_told ? "let go of the exception" : "!let go of the exception");
 	}
 }
 
 /* Pinned memory is the host's: it is told where the host had no more, and no device is blamed. */
 TEST(pinned_memory_is_the_hosts)
 {
-	static const struct {
-		uint64_t blocks, bytes;
-		const char *module, *says, *never, *next;
-		bool is_refused;
-	} cases[] = {
-		{ 3, 3 * 512 * MIB, "libtorch_cuda.so", "1.50 GiB of it is in blocks of powers of two", "device",
-		  "pinned_max_round_threshold_mb", true },
-		{ 3, 3 * 500 * MIB, "libtorch_cuda.so", "1.46 GiB of the host's memory was pinned", "powers of two", "pin less",
-		  true },
-		{ 3, 3 * 512 * MIB, "libmine.so", "1.50 GiB of the host's memory was pinned", "powers of two", "pin less",
-		  true },
-		{ 3, 3 * 512 * MIB, "libtorch_cuda.so", "1.50 GiB of it is in blocks of powers of two", "device",
-		  "pinned_max_round_threshold_mb", false },
-		{ 1, 16 * MIB, "libtorch_cuda.so", "was killed by the kernel", "pinned", "hold less at once at train.py:50",
-		  false },
+#define PINNED(bytes, module) "heap:50 300M; name mmap cuda/pinned; mmap:41 " bytes " live_count=3 module=" module "; "
+#define HOST_REFUSED "closed 1; process ended_monotonic_ns=50ms; refuse 1G error=2 monotonic_ns=40ms of=mmap at=1"
+	static const char *const cases[][4] = {
+		{ PINNED("1536M", "libtorch_cuda.so") HOST_REFUSED, "1.50 GiB of it is in blocks of powers of two", "!device",
+		  "pinned_max_round_threshold_mb" },
+		{ PINNED("1500M", "libtorch_cuda.so") HOST_REFUSED, "1.46 GiB of the host's memory was pinned",
+		  "!powers of two", "pin less" },
+		{ PINNED("1536M", "libmine.so") HOST_REFUSED, "1.50 GiB of the host's memory was pinned", "!powers of two",
+		  "pin less" },
+		{ PINNED("1536M", "libtorch_cuda.so") "oom", "1.50 GiB of it is in blocks of powers of two", "!device",
+		  "pinned_max_round_threshold_mb" },
+		{ PINNED("16M", "libtorch_cuda.so") "last live_count=1; oom", "was killed by the kernel", "!pinned",
+		  "hold less at once at train.py:50" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
-		struct model_site *site;
-
-		hand_model_make(&hand);
-		hand_model_site(&hand, HEAP, 50, 300 * MIB);
-		hand_model_domain(&hand.domains[MMAP], "cuda/pinned");
-		site = hand_model_site(&hand, MMAP, 41, cases[i].bytes);
-		site->live_count = cases[i].blocks;
-		hand.frames[1][0].module = cases[i].module;
-		if (cases[i].is_refused) {
-			hand.process.state = KMEM_STATE_CLEAN_EXIT;
-			hand.process.exit_code = 1;
-			hand.process.ended_monotonic_ns = 50000000;
-			hand.failed = (struct model_failed){
-				.bytes = GIB, .error = 2, .monotonic_ns = 40000000, .domain = MMAP, .site = site
-			};
-			hand.model.failed_count = 1;
-		} else {
-			hand_model_waited(&hand, 9);
-			hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 900, 1 };
-		}
-		rank_leaks_classify(&hand.model);
-		verdict_decide((struct finished_model){ &hand.model }, verdict_now(), &verdict);
-		if (strstr(verdict.text, cases[i].says) == NULL || strstr(verdict.text, cases[i].never) != NULL ||
-		    strstr(verdict.next, cases[i].next) == NULL)
-			print_error("case %zu: %s: %s\nNext: %s\n", i, verdict_cause_name(verdict.cause), verdict.text,
-			            verdict.next);
-		assert_string_equal(verdict_cause_name(verdict.cause),
-		                    cases[i].is_refused ? "request-refused" : "container-limit");
-		assert_non_null(strstr(verdict.text, cases[i].says));
-		assert_null(strstr(verdict.text, cases[i].never));
-		assert_non_null(strstr(verdict.next, cases[i].next));
+		told(NULL, NULL, "%s", cases[i][0]);
+		assert_cause(&verdict, i < 3 ? "request-refused" : "container-limit");
+		said(cases[i][1]);
+		said(cases[i][2]);
+		next(cases[i][3]);
 	}
 }
 

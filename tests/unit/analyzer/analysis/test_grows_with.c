@@ -98,7 +98,6 @@ TEST(the_first_of_them_tells_of_all)
 {
 	struct rank_line lines[65];
 	struct ranked ranked = { .line_count = ARRAY_LEN(lines), .lines = lines };
-	struct grows_with found;
 
 	make(160, 160);
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
@@ -108,7 +107,7 @@ TEST(the_first_of_them_tells_of_all)
 	lines[2] = first;
 	lines[5] = second;
 	lines[5].live_bytes = 3;
-	found = grows_with_of(&ranked, &lines[2]);
+	struct grows_with found = grows_with_of(&ranked, &lines[2]);
 	assert_true(found.first == NULL && found.others == 1 && found.other_bytes == 3);
 	found = grows_with_of(&ranked, &lines[5]);
 	assert_true(found.first == &lines[2] && found.others == 0);

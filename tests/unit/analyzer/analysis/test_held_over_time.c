@@ -3,7 +3,6 @@
  */
 #include "hand_model.h"
 
-#include "analysis/held_over_time.h"
 #include "kmem_format.h"
 #include "threshold.h"
 
@@ -56,6 +55,15 @@ make_rounds(unsigned rounds, uint64_t bytes)
 	make();
 	for (unsigned i = 1; i <= rounds; i++)
 		add_point(i * STEP_BYTES, i * bytes);
+}
+
+/* The class of the first site, of which generations said this. */
+static enum model_leak_class
+classified(enum model_leak_class leak)
+{
+	hand.sites[0].leak = leak;
+	held_over_time_classify(&hand.model);
+	return hand.sites[0].leak;
 }
 
 static bool
@@ -136,27 +144,21 @@ class_of_growing(unsigned rounds, uint64_t bytes, enum model_leak_class leak)
 {
 	make_rounds(rounds, bytes);
 	add_end(rounds * STEP_BYTES, rounds * bytes);
-	hand.sites[0].leak = leak;
-	hand.sites[0].process_count = 1;
-	held_over_time_classify(&hand.model);
-	return hand.sites[0].leak;
+	return classified(leak);
 }
 
 /* Half of all that was allocated is held; so many blocks of it, of so many. `leaking_bytes` are of another stack of the line. */
 static enum model_leak_class
 class_of_queue(uint64_t live_count, uint64_t allocated_count, uint64_t leaking_bytes)
 {
-	struct model_site *site;
-
 	make_rounds(ROUNDS, STEP_BYTES / 2);
 	add_end(ROUNDS * STEP_BYTES, ROUNDS * STEP_BYTES / 2);
-	site = hand_model_site(&hand, HEAP, 41, leaking_bytes);
+	struct model_site *site = hand_model_site(&hand, HEAP, 41, leaking_bytes);
 	site->leak = MODEL_LEAK_LEAK;
 	hand.sites[0].leak = MODEL_LEAK_STEADY;
 	hand.sites[0].live_count = live_count;
 	hand.sites[0].allocated_count = allocated_count;
 	hand.sites[0].live_bytes = ROUNDS * STEP_BYTES / 2;
-	hand.sites[0].process_count = site->process_count = 1;
 	held_over_time_classify(&hand.model);
 	if (leaking_bytes >= ROUNDS * STEP_BYTES / 2 / 16 || hand.sites[0].leak != MODEL_LEAK_BACKLOG)
 		assert_int_equal(site->leak, MODEL_LEAK_LEAK);
@@ -196,10 +198,7 @@ class_after_a_gap(unsigned rounds, uint64_t first_bytes, uint64_t bytes)
 	for (unsigned i = 0; i < rounds; i++)
 		add_point((200 + i) * STEP_BYTES, first_bytes + i * bytes);
 	add_end((200 + rounds) * STEP_BYTES, first_bytes + rounds * bytes);
-	hand.sites[0].leak = MODEL_LEAK_TOO_SHORT;
-	hand.sites[0].process_count = 1;
-	held_over_time_classify(&hand.model);
-	return hand.sites[0].leak;
+	return classified(MODEL_LEAK_TOO_SHORT);
 }
 
 TEST(a_line_that_began_in_a_wide_gap_began_where_it_was_seen)
@@ -215,7 +214,6 @@ TEST(of_a_program_that_was_killed_too)
 	make_rounds(ROUNDS, HELD_BYTES);
 	add_end(ROUNDS * STEP_BYTES, ROUNDS * HELD_BYTES);
 	hand.sites[0].leak = MODEL_LEAK_STEADY;
-	hand.sites[0].process_count = 1;
 	hand.process.state = KMEM_STATE_RUNNING;
 	held_over_time_classify(&hand.model);
 	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_BACKLOG);
@@ -227,10 +225,7 @@ TEST(what_grew_and_stopped_is_steady)
 	for (unsigned i = 1; i <= 32; i++)
 		add_point(i * STEP_BYTES, (i < 16 ? i : 16) * HELD_BYTES);
 	add_end(32 * STEP_BYTES, 16 * HELD_BYTES);
-	hand.sites[0].leak = MODEL_LEAK_STEADY;
-	hand.sites[0].process_count = 1;
-	held_over_time_classify(&hand.model);
-	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_STEADY);
+	assert_int_equal(classified(MODEL_LEAK_STEADY), MODEL_LEAK_STEADY);
 }
 
 TEST(of_a_program_that_was_killed_nothing_was_swept)
@@ -340,7 +335,6 @@ make_storage(unsigned count, uint64_t next_percent, bool is_in_place, uint64_t o
 	hand.sites[0].allocated_count = count + 1;
 	hand.sites[0].live_count = 1;
 	hand.sites[0].leak = MODEL_LEAK_STEADY;
-	hand.sites[0].process_count = 1;
 }
 
 static enum model_leak_class
@@ -389,10 +383,7 @@ TEST(a_large_block_after_small_ones_is_no_growth)
 	add_end(160 * STEP_BYTES, 70000 * KIB);
 	hand.sites[0].allocated_count = ARRAY_LEN(kib);
 	hand.sites[0].live_count = 1;
-	hand.sites[0].leak = MODEL_LEAK_STEADY;
-	hand.sites[0].process_count = 1;
-	held_over_time_classify(&hand.model);
-	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_STEADY);
+	assert_int_equal(classified(MODEL_LEAK_STEADY), MODEL_LEAK_STEADY);
 }
 
 /* Layers of a model: it is killed as it is built. */
@@ -403,10 +394,7 @@ TEST(few_blocks_of_which_none_is_replaced_are_not_judged_by_their_growth)
 		add_point(i * 10 * STEP_BYTES, i * 10 * STEP_BYTES);
 	add_end(80 * STEP_BYTES, 80 * STEP_BYTES);
 	hand.sites[0].allocated_count = hand.sites[0].live_count = 8;
-	hand.sites[0].leak = MODEL_LEAK_TOO_SHORT;
-	hand.sites[0].process_count = 1;
-	held_over_time_classify(&hand.model);
-	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_TOO_SHORT);
+	assert_int_equal(classified(MODEL_LEAK_TOO_SHORT), MODEL_LEAK_TOO_SHORT);
 }
 
 /* ---- thresholds ---- */
@@ -427,7 +415,6 @@ class_of_full(enum model_leak_class leak, uint64_t more, uint64_t latest)
 	site->leak = leak;
 	site->live_count = 100;
 	site->allocated_count = 200;
-	site->process_count = 1;
 	for (unsigned i = 0; i < SURVIVAL_QUARTERS; i++)
 		site->quarters[i] = i == 3 ? latest : (100 - latest) / 3;
 	held_over_time_classify(&hand.model);
@@ -440,9 +427,7 @@ TEST(a_full_cache_is_no_leak)
 	/* What it held was released as the program ended. */
 	(void)class_of_full(MODEL_LEAK_LEAK, 0, 40);
 	hand.sites[0].released_bytes = MIB;
-	hand.sites[0].leak = MODEL_LEAK_LEAK;
-	held_over_time_classify(&hand.model);
-	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_LEAK);
+	assert_int_equal(classified(MODEL_LEAK_LEAK), MODEL_LEAK_LEAK);
 	assert_int_equal(class_of_full(MODEL_LEAK_LEAK, 0, 40), MODEL_LEAK_STEADY);
 	assert_int_equal(class_of_full(MODEL_LEAK_BACKLOG, 0, 40), MODEL_LEAK_STEADY);
 	assert_int_equal(class_of_full(MODEL_LEAK_LEAK, HELD_BYTES / 4, 40), MODEL_LEAK_LEAK); // it grows
@@ -601,10 +586,7 @@ is_next_due(uint64_t units)
 	add_end((bytes << 8) * 4 + (bytes << 8) * 4 / 1000 * units, bytes << 8);
 	hand.sites[0].allocated_count = 9;
 	hand.sites[0].live_count = 1;
-	hand.sites[0].leak = MODEL_LEAK_STEADY;
-	hand.sites[0].process_count = 1;
-	held_over_time_classify(&hand.model);
-	return hand.sites[0].leak == MODEL_LEAK_LEAK;
+	return classified(MODEL_LEAK_STEADY) == MODEL_LEAK_LEAK;
 }
 
 static bool
@@ -647,10 +629,7 @@ is_rise(uint64_t kib)
 	add_end(90 * STEP_BYTES, 8 * MIB + kib * KIB);
 	hand.sites[0].allocated_count = 5;
 	hand.sites[0].live_count = 1;
-	hand.sites[0].leak = MODEL_LEAK_STEADY;
-	hand.sites[0].process_count = 1;
-	held_over_time_classify(&hand.model);
-	return hand.sites[0].leak == MODEL_LEAK_LEAK;
+	return classified(MODEL_LEAK_STEADY) == MODEL_LEAK_LEAK;
 }
 
 TEST(thresholds)

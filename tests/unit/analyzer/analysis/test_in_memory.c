@@ -3,17 +3,14 @@
  */
 #include "hand_model.h"
 
-#include <stdlib.h>
-
 #include "written.h"
+#include "owned.h"
 
 static struct hand_model hand;
 
-static int
-make(void **state)
+SETUP(make)
 {
 	hand_model_make(&hand);
-	return 0;
 }
 
 static void
@@ -35,23 +32,21 @@ TEST(what_was_never_touched_comes_last)
 	(void)hand_model_site(&hand, HEAP, 6, 300 * MIB);
 	rank_leaks_classify(&hand.model);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		struct ranked *ranked = rank_run((struct finished_model){ &hand.model }, all[i], NULL);
+		OWNED_BY(ranked) struct ranked *ranked = rank_run((struct finished_model){ &hand.model }, all[i], NULL);
 
 		assert_int_equal(ranked->line_count, 2);
 		assert_int_equal(ranked->lines[0].where->line, 6);
 		assert_int_equal(ranked->lines[1].untouched_bytes, 2 * GIB - 4 * KIB);
-		rank_free(ranked);
 	}
 }
 
 TEST(a_row_says_how_much_of_it_is_in_memory)
 {
 	const struct report_options options = { .top = 5 };
-	char *text;
 
 	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
 	untouched(hand_model_site(&hand, HEAP, 6, 300 * MIB), 8 * MIB); // too little to tell
-	text = written_part(&hand.model, &rank_leaks, &options, written_lines);
+	char *text = written_part(&hand.model, &rank_leaks, &options, written_lines);
 	assert_non_null(strstr(text, "train.py:2 epoch\n                    4.0 KiB of it in memory\n"));
 	assert_null(strstr(text, "292 MiB"));
 	free(text);
@@ -66,26 +61,22 @@ TEST(a_row_says_how_much_of_it_is_in_memory)
 TEST(the_largest_row_is_the_one_that_is_in_memory)
 {
 	const struct report_options options = { .top = 1 };
-	char *text;
 
 	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
 	(void)hand_model_site(&hand, HEAP, 6, 300 * MIB);
-	text = written_part(&hand.model, &rank_leaks, &options, written_lines);
+	OWNED char *text = written_part(&hand.model, &rank_leaks, &options, written_lines);
 	assert_non_null(strstr(text, "train.py:6 epoch"));
 	assert_null(strstr(text, "train.py:2 epoch"));
-	free(text);
 }
 
 TEST(a_librarys_own_allocator_is_named_as_an_estimate)
 {
 	const struct report_options options = { .top = 5 };
-	struct model_site *site;
-	char *text;
 
 	hand_model_domain(&hand.domains[HEAP], "library");
-	site = hand_model_site(&hand, HEAP, 18, 812 * MIB);
+	struct model_site *site = hand_model_site(&hand, HEAP, 18, 812 * MIB);
 	site->library = "polars";
-	text = written_part(&hand.model, &rank_leaks, &options, written_lines);
+	char *text = written_part(&hand.model, &rank_leaks, &options, written_lines);
 	assert_non_null(strstr(
 		text, "train.py:18 epoch\n                    in the allocator of polars, which grew here (estimated)\n"));
 	free(text);

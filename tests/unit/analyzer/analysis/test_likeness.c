@@ -10,7 +10,6 @@
 static uint64_t
 as_far_as_its_number(const void *context, size_t item)
 {
-	(void)context;
 	return item == 3 ? LIKENESS_TOO_FAR : item;
 }
 
@@ -34,7 +33,6 @@ TEST(the_nearest_is_taken_once)
 static uint64_t
 nearer_with_its_number(const void *context, size_t item)
 {
-	(void)context;
 	return MANY + 1 - item;
 }
 

@@ -16,14 +16,10 @@ static size_t moment; // the point at which a snapshot was taken; 0 = none
 static enum line_pace
 pace(const uint64_t *quarters, const uint64_t *bytes, size_t count)
 {
-	struct model_site *site;
-	struct rank_line line;
-	struct line_growth growth;
-
 	hand_model_make(&hand);
-	site = hand_model_site(&hand, HEAP, 41, 100 * MIB);
+	struct model_site *site = hand_model_site(&hand, HEAP, 41, 100 * MIB);
 	memcpy(site->quarters, quarters, sizeof(site->quarters));
-	line = (struct rank_line){
+	struct rank_line line = (struct rank_line){
 		.where = site->where, .leak = MODEL_LEAK_LEAK, .telling = site, .largest = site, .live_bytes = site->live_bytes
 	};
 	for (size_t i = 0; i < count; i++) {
@@ -41,7 +37,7 @@ pace(const uint64_t *quarters, const uint64_t *bytes, size_t count)
 		hand.process.moment_ns = points[moment].monotonic_ns;
 		hand.process.live_bytes = points[moment].live_bytes;
 	}
-	growth = line_growth_of(&hand.model, &line);
+	struct line_growth growth = line_growth_of(&hand.model, &line);
 	assert_true(growth.is_known);
 	return growth.pace;
 }
@@ -106,14 +102,10 @@ TEST(half_of_it_in_bursts)
 /* A snapshot at the second of four points, at each of which the line held half of what was live beside the first MiB. */
 TEST(a_snapshot_is_compared_with_what_was_live_then)
 {
-	struct model_site *site;
-	struct rank_line line;
-	struct line_growth growth;
-
 	hand_model_make(&hand);
-	site = hand_model_site(&hand, HEAP, 41, 10 * MIB);
+	struct model_site *site = hand_model_site(&hand, HEAP, 41, 10 * MIB);
 	site->first_ms = 1;
-	line = (struct rank_line){
+	struct rank_line line = (struct rank_line){
 		.where = site->where, .leak = MODEL_LEAK_LEAK, .telling = site, .largest = site, .live_bytes = site->live_bytes
 	};
 	for (size_t i = 0; i < 4; i++)
@@ -124,7 +116,7 @@ TEST(a_snapshot_is_compared_with_what_was_live_then)
 	hand.process.point_count = 4;
 	hand.process.live_bytes = 21 * MIB;
 	hand.process.moment_ns = points[1].monotonic_ns;
-	growth = line_growth_of(&hand.model, &line);
+	struct line_growth growth = line_growth_of(&hand.model, &line);
 	assert_true(growth.is_known);
 	assert_int_equal(growth.whole_bytes, 20 * MIB);
 	hand.process.moment_ns = 0;

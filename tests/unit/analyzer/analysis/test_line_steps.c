@@ -1,7 +1,6 @@
 /*
  * test_line_steps.c - from which number on is it said what a line kept in each step?
  */
-#include "test.h"
 
 #include "hand_model.h"
 
@@ -15,16 +14,13 @@ static struct hand_model hand;
 static struct line_steps
 kept_in_steps(uint64_t steps, uint64_t blocks, enum kmem_step_source source, uint64_t seconds)
 {
-	struct model_site *site;
-	struct rank_line line;
-
 	hand_model_make(&hand);
-	site = hand_model_site(&hand, HEAP, 41, blocks * MIB);
+	struct model_site *site = hand_model_site(&hand, HEAP, 41, blocks * MIB);
 	site->live_count = blocks;
 	site->steps = steps;
 	hand.process.steps.source = source;
 	hand.process.ended_monotonic_ns = hand.identity.start_monotonic_ns + seconds;
-	line = (struct rank_line){ .telling = site, .leaking_bytes = site->live_bytes };
+	struct rank_line line = (struct rank_line){ .telling = site, .leaking_bytes = site->live_bytes };
 	return line_steps_of(&hand.model, &line);
 }
 

@@ -17,10 +17,8 @@ static struct model_point_site held[2];
 static void
 make(void)
 {
-	struct model_site *site;
-
 	hand_model_make(&hand);
-	site = hand_model_site(&hand, HEAP, 3, HIGHEST);
+	struct model_site *site = hand_model_site(&hand, HEAP, 3, HIGHEST);
 	site->import = "pandas";
 	hand.frames[0][1].is_importlib = true;
 	site->first_ms = 100;

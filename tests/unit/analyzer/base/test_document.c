@@ -3,9 +3,6 @@
  */
 #include "test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/document.h"
 
 static const struct document_column columns[] = {

@@ -3,10 +3,8 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/json_fields.h"
+#include "base/memory.h"
 
 struct part {
 	const char *name;
@@ -103,25 +101,23 @@ TEST(every_kind_of_field_is_written)
 		.note_count = 2,
 		.counters = { 1, 2, 3 },
 	};
-	char *text = document_of(&thing);
+	OWNED char *text = document_of(&thing);
 
 	assert_string_equal(
 		text, "{\"schema\": 7, \"key\": \"0000000000000abc\", \"bytes\": 5, \"status\": 0, \"state\": \"bad\", "
 			  "\"name\": \"it\", \"is_rare\": true, \"part\": {\"name\": \"c\"}, "
 			  "\"parts\": [{\"name\": \"a\"}, {\"name\": \"b\"}], \"notes\": [\"one\", \"two\"], "
 			  "\"counters\": {\"first\": 1, \"third\": 3}}\n");
-	free(text);
 }
 
 TEST(a_field_without_a_value_is_null_or_left_out)
 {
 	const struct thing thing = { .status = -1, .state = "", .label = "" };
-	char *text = document_of(&thing);
+	OWNED char *text = document_of(&thing);
 
 	assert_string_equal(
 		text, "{\"schema\": 7, \"key\": \"0000000000000000\", \"status\": null, \"state\": null, \"name\": \"\", "
 			  "\"part\": null, \"parts\": [], \"notes\": [], \"counters\": {\"first\": 0, \"third\": 0}}\n");
-	free(text);
 }
 
 TEST(the_schema_has_the_same_fields)

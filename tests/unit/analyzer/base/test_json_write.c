@@ -3,9 +3,6 @@
  */
 #include "test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/json_write.h"
 
 static const struct {

@@ -11,10 +11,8 @@
 /* Nobody can make a folder in sysfs. */
 TEST(the_first_failure_is_told)
 {
-	int first;
-
 	assert_int_equal(mkdir("/sys/kmemshim", 0700), -1);
-	first = errno;
+	int first = errno;
 	assert_int_not_equal(first, ENOENT);
 	assert_false(make_folders("/sys/kmemshim/below/more", 0700));
 	assert_int_equal(errno, first);

@@ -5,9 +5,6 @@
 
 #include <dirent.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -64,9 +61,8 @@ static struct output_file *
 begin(const char *text)
 {
 	struct fail fail;
-	struct output_file *file;
 
-	file = output_open(out_path(), OUTPUT_OF_ALL, &fail);
+	struct output_file *file = output_open(out_path(), OUTPUT_OF_ALL, &fail);
 	assert_non_null(file);
 	assert_true(fputs(text, output_stream(file)) >= 0);
 	assert_int_equal(fflush(output_stream(file)), 0);

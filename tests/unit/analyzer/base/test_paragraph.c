@@ -3,11 +3,9 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/text_clean.h"
 #include "base/paragraph.h"
+#include "base/memory.h"
 
 TEST(a_text_that_is_too_wide_leaves_its_middle)
 {
@@ -25,10 +23,9 @@ TEST(a_text_that_is_too_wide_leaves_its_middle)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *fitted = text_fitted(cases[i].text, cases[i].columns);
+		OWNED char *fitted = text_fitted(cases[i].text, cases[i].columns);
 
 		assert_string_equal(fitted, cases[i].fitted);
-		free(fitted);
 	}
 }
 
@@ -39,12 +36,11 @@ TEST(no_character_is_cut)
 		text[] = "a\303\266\342\202\254\360\237\220\215b\303\266\342\202\254\360\237\220\215c\303\266\342\202\254";
 
 	for (size_t columns = 8; columns < 14; columns++) {
-		char *fitted = text_fitted(text, columns);
+		OWNED char *fitted = text_fitted(text, columns);
 
 		assert_true(text_is_clean(fitted, strlen(fitted)));
 		assert_int_equal(text_columns(fitted, strlen(fitted)), columns < 11 ? columns : 11);
 		assert_int_equal(strstr(fitted, "...") != NULL, columns < 11);
-		free(fitted);
 	}
 }
 

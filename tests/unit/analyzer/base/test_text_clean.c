@@ -3,8 +3,6 @@
  */
 #include "test.h"
 
-#include <string.h>
-
 #include "base/text_clean.h"
 #include "base/text_pool.h"
 

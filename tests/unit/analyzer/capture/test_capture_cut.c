@@ -5,34 +5,27 @@
 #include "test.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "capture/capture_reader.h"
 #include "capture_builder.h"
 #include "kmem_words.h"
-#include "model/model_load.h"
 #include "scratch.h"
+#include "owned.h"
 
 /* Cut anywhere: refused, or read without a crash. */
 TEST(a_file_cut_anywhere_is_no_crash)
 {
 	size_t bytes;
-	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+	OWNED unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 
 	for (size_t cut = 0; cut < bytes; cut += 4099) {
 		struct model_options options = { .capture = scratch_file, .is_salvage = (cut & 1) != 0 };
 		struct fail fail = { .text = "" };
-		struct model *model;
 
 		capture_builder_write(scratch_file, file, cut);
-		model = model_load(&options, &fail);
+		OWNED_BY(model) struct model *model = model_load(&options, &fail);
 		assert_true(model != NULL || fail.code == EXIT_CAPTURE);
 		assert_true(model == NULL || options.is_salvage);
-		model_free(model);
 	}
-	free(file);
 }
 
 /* A copy that was interrupted: the head still knows what was live, and what was refused is not known to be the end. */
@@ -40,19 +33,16 @@ TEST(a_cut_capture_says_what_its_head_knows)
 {
 	static const size_t cuts[] = { 0, 2 * sizeof(struct kmem_site), KMEM_CHUNK_BYTES };
 	size_t bytes;
-	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+	OWNED unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 	struct model_options options = { .capture = scratch_file, .is_salvage = true };
 	struct fail fail = { .text = "" };
-	struct model *whole;
 
 	capture_builder_write(scratch_file, file, bytes);
-	whole = model_load(&options, &fail);
+	OWNED_BY(model) struct model *whole = model_load(&options, &fail);
 	assert_non_null(whole);
 	for (size_t i = 0; i < ARRAY_LEN(cuts); i++) {
-		struct model *model;
-
 		capture_builder_write(scratch_file, file, KMEM_HEAD_BYTES + cuts[i]);
-		model = model_load(&options, &fail);
+		OWNED_BY(model) struct model *model = model_load(&options, &fail);
 		assert_non_null(model);
 		assert_true(is_told(model, "capture is truncated"));
 		assert_int_equal(model->domain_count, whole->domain_count);
@@ -64,17 +54,14 @@ TEST(a_cut_capture_says_what_its_head_knows)
 		if (cuts[i] < KMEM_CHUNK_BYTES)                                               // what stands before the cut
 			assert_true(model->site_count <= cuts[i] / sizeof(struct kmem_site) + 1); // and that of the refused request
 		assert_true(model->failed_count == 1 && (model->failed[0].had_success_after || cuts[i] == KMEM_CHUNK_BYTES));
-		model_free(model);
 	}
-	model_free(whole);
-	free(file);
 }
 
 /* Its directory says 512 MiB. */
 TEST(what_is_behind_a_cut_takes_no_memory)
 {
 	size_t bytes;
-	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+	OWNED unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 	struct kmem_chunk *directory = (struct kmem_chunk *)(void *)(file + KMEM_DIRECTORY_OFFSET);
 	struct fail fail = { .text = "" };
 	struct capture *capture;
@@ -92,7 +79,6 @@ TEST(what_is_behind_a_cut_takes_no_memory)
 	assert_true(held <= bytes);
 	assert_true(capture->sections[KMEM_SECTION_RECORDS].is_cut);
 	capture_close(capture);
-	free(file);
 }
 
 /* Of a program that was killed while it wrote it; another byte of it that changes is damage. */
@@ -105,26 +91,20 @@ TEST(what_was_being_written_is_left_out_without_a_word)
 	} cases[] = { { 2, 0, false }, { 130, 0, false }, { 0, 1, true }, { 2, 1, true } };
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct model_options options = { .capture = scratch_file };
-		struct fail fail;
 		size_t bytes;
-		unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+		OWNED unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 		struct kmem_header *header = (struct kmem_header *)(void *)file;
-		struct model *model;
 
 		((struct kmem_heartbeat *)(void *)(file + KMEM_HEARTBEATS_OFFSET))->sequence = cases[i].sequence;
 		header->heartbeat_checksums[0] = cases[i].checksum;
 		header->failed[0].sequence = cases[i].sequence;
 		header->failed[0].checksum = cases[i].checksum;
 		capture_builder_write(scratch_file, file, bytes);
-		model = model_load(&options, &fail);
-		assert_non_null(model);
+		OWNED_BY(model) struct model *model = loaded((struct model_options){ .capture = scratch_file });
 		assert_int_equal(model->damage_count, cases[i].is_damage ? 2 : 0);
 		assert_int_equal(model->failed_count, 0);
 		assert_int_equal(model->processes[0].heartbeat_count, 1);
 		assert_int_equal(model->processes[0].heartbeats[0].sequence, 1);
-		model_free(model);
-		free(file);
 	}
 }
 
@@ -140,26 +120,20 @@ TEST(a_total_that_differs_from_its_sites_is_damage)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		static const uint64_t frames[] = { 0x900000, 0x900100, 0x900200, 0x900300, 0x900400, 0x900500 };
 		struct capture_builder *builder = capture_builder_new();
-		struct model_options options = { .capture = scratch_file };
-		struct fail fail;
 		size_t bytes;
-		unsigned char *file;
-		struct model *model;
 
 		for (unsigned k = 0; k < ARRAY_LEN(frames); k++)
 			capture_builder_site(builder, KMEM_DOMAIN_HEAP, capture_builder_stack(builder, &frames[k], 1, 0), 60 << 20,
 			                     1215, 30 << 20, 15);
 		capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->peak.now += (uint64_t)cases[i].ahead_bytes;
 		capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->peak.now &= KMEM_PEAK_BYTES_MASK;
-		file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);
+		unsigned char *file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);
 		capture_builder_write(scratch_file, file, bytes);
-		model = model_load(&options, &fail);
-		assert_non_null(model);
+		OWNED_BY(model) struct model *model = loaded((struct model_options){ .capture = scratch_file });
 		if (model->damage_count != cases[i].damage_count)
 			fail_msg("case %zu: %zu damages: %s", i, model->damage_count,
 			         model->damage_count != 0 ? model->damages[0] : "");
 		assert_int_equal(model->domains[0].live_bytes, 180 << 20);
-		model_free(model);
 		capture_builder_free(builder);
 		free(file);
 	}
@@ -185,11 +159,7 @@ TEST(a_record_that_contradicts_itself_is_left_out)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct capture_builder *builder = capture_builder_new();
-		struct model_options options = { .capture = scratch_file, .is_salvage = true };
 		uint64_t listed_bytes = 0;
-		struct fail fail;
-		struct model *model;
-		unsigned char *file;
 		uint64_t word;
 		size_t bytes;
 
@@ -202,10 +172,10 @@ TEST(a_record_that_contradicts_itself_is_left_out)
 		memcpy(&word, at, sizeof(word));
 		word ^= cases[i].flip;
 		memcpy(at, &word, sizeof(word));
-		file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);
+		unsigned char *file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);
 		capture_builder_write(scratch_file, file, bytes);
-		model = model_load(&options, &fail);
-		assert_non_null(model);
+		OWNED_BY(model)
+		struct model *model = loaded((struct model_options){ .capture = scratch_file, .is_salvage = true });
 		for (size_t k = 0; k < model->site_count; k++) {
 			listed_bytes += model->sites[k].live_bytes;
 			assert_true(model->sites[k].peak_bytes <= model->domains[0].peak_bytes);
@@ -216,7 +186,6 @@ TEST(a_record_that_contradicts_itself_is_left_out)
 			         model->unlisted_bytes);
 		assert_int_equal(listed_bytes, (cases[i].is_left_out ? 150 : 180) << 20);
 		assert_true(model->damaged_places == model->capture_damage_count);
-		model_free(model);
 		capture_builder_free(builder);
 		free(file);
 	}
@@ -225,12 +194,9 @@ TEST(a_record_that_contradicts_itself_is_left_out)
 /* The program gave up the right to close it (seccomp), or had no address space left: that of a killed one is as good. */
 TEST(a_capture_that_could_not_be_sealed_is_not_damaged)
 {
-	struct model_options options = { .capture = scratch_file };
 	size_t bytes;
-	unsigned char *file = capture_builder_example(KMEM_STATE_CLEAN_EXIT, &bytes);
+	OWNED unsigned char *file = capture_builder_example(KMEM_STATE_CLEAN_EXIT, &bytes);
 	struct kmem_chunk *directory = (struct kmem_chunk *)(void *)(file + KMEM_DIRECTORY_OFFSET);
-	struct model *model;
-	struct fail fail;
 
 	((struct kmem_header *)(void *)file)->head_checksum = 0;
 	for (uint32_t i = 0; i < KMEM_CHUNKS_MAX; i++) {
@@ -238,15 +204,8 @@ TEST(a_capture_that_could_not_be_sealed_is_not_damaged)
 		directory[i].checksum = 0;
 	}
 	capture_builder_write(scratch_file, file, bytes);
-	model = model_load(&options, &fail);
-	assert_non_null(model);
+	OWNED_BY(model) struct model *model = loaded((struct model_options){ .capture = scratch_file });
 	assert_int_equal(model->damage_count, 0);
-	model_free(model);
-	free(file);
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

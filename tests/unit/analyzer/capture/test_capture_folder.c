@@ -3,17 +3,14 @@
  */
 #include "test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text_clean.h"
 #include "capture/capture_folder.h"
 #include "capture_builder.h"
-#include "model/model_load.h"
 #include "scratch.h"
+#include "owned.h"
 
 static struct kmem_header *
 header_of(unsigned char *file)
@@ -24,8 +21,6 @@ header_of(unsigned char *file)
 TEST(wrong_paths_have_their_exit_codes)
 {
 	char text[256];
-	char inner[264];
-	char file[280];
 	struct fail fail;
 	struct model_options options = { .capture = text };
 
@@ -39,9 +34,9 @@ TEST(wrong_paths_have_their_exit_codes)
 	assert_int_equal(fail.code, EXIT_USAGE); // as of one that is not there
 	assert_non_null(strstr(fail.text, "contains no captures (*.kmem): record one"));
 
-	(void)snprintf(inner, sizeof(inner), "%s/run", text);
+	const char *inner = TEXT(264, "%s/run", text);
 	assert_int_equal(mkdir(inner, 0700), 0);
-	(void)snprintf(file, sizeof(file), "%s/a.kmem", inner);
+	const char *file = TEXT(280, "%s/a.kmem", inner);
 	capture_builder_write(file, "", 0);
 	assert_null(model_load(&options, &fail));
 	assert_int_equal(fail.code, EXIT_USAGE);
@@ -64,7 +59,6 @@ TEST(a_file_of_somebody_else_is_told)
 	size_t bytes;
 	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 	uid_t before = geteuid();
-	struct model *model;
 
 	capture_builder_write(scratch_file, file, bytes);
 	free(file);
@@ -72,7 +66,7 @@ TEST(a_file_of_somebody_else_is_told)
 	assert_int_equal(chmod(scratch_folder, 0755), 0);
 	if (before == 0)
 		assert_int_equal(seteuid(65534), 0); // root may read anything
-	model = model_load(&options, &fail);
+	struct model *model = model_load(&options, &fail);
 	assert_int_equal(seteuid(before), 0);
 	assert_null(model);
 	assert_int_equal(fail.code, EXIT_CAPTURE);
@@ -84,9 +78,8 @@ static void
 write_process(const char *name, const char *session, uint32_t pid, uint32_t parent, uint64_t start_ns, bool is_first)
 {
 	size_t bytes;
-	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+	OWNED unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 	struct kmem_identity *identity = &header_of(file)->identity;
-	char text[256];
 
 	(void)snprintf(identity->session, sizeof(identity->session), "%s", session);
 	identity->pid = pid;
@@ -94,17 +87,12 @@ write_process(const char *name, const char *session, uint32_t pid, uint32_t pare
 	identity->start_realtime_ns = start_ns;
 	identity->is_first = is_first;
 	capture_builder_reseal(file, bytes);
-	(void)snprintf(text, sizeof(text), "%s/%s", scratch_folder, name);
+	const char *text = TEXT(256, "%s/%s", scratch_folder, name);
 	capture_builder_write(text, file, bytes);
-	free(file);
 }
 
 TEST(a_folder_means_its_newest_session)
 {
-	struct model_options options = { .capture = scratch_folder };
-	struct fail fail;
-	struct model *model;
-
 	(void)unlink(scratch_file);
 	write_process("a.kmem", "old", 10, 1, 100, true);
 	write_process("b.kmem", "new", 21, 20, 900, false);
@@ -113,8 +101,7 @@ TEST(a_folder_means_its_newest_session)
 	(void)snprintf(scratch_file, sizeof(scratch_file), "%s/e.kmem", scratch_folder);
 	capture_builder_write(scratch_file, "nonsense", 8);
 
-	model = model_load(&options, &fail);
-	assert_non_null(model);
+	OWNED_BY(model) struct model *model = loaded((struct model_options){ .capture = scratch_folder });
 	assert_string_equal(model->session, "new");
 	assert_int_equal(model->session_count, 2);
 	assert_string_equal(model->argument, scratch_folder);
@@ -134,7 +121,6 @@ TEST(a_folder_means_its_newest_session)
 	assert_int_equal(model->sites[0].peak_bytes, 3 * 4000);
 	assert_int_equal(model->domains[0].live_bytes, 3 * 4200);
 	assert_int_equal(model->failed_count, 3);
-	model_free(model);
 }
 
 TEST(every_session_of_a_folder_is_a_run)
@@ -174,7 +160,6 @@ TEST(what_another_user_says_of_starts_and_first_processes_is_not_believed)
 	struct model_options options = { .capture = folder };
 	struct session_list sessions;
 	struct fail fail;
-	struct model *model;
 
 	if (geteuid() != 0) {
 		print_message("needs root to give files to another user\n");
@@ -190,7 +175,7 @@ TEST(what_another_user_says_of_starts_and_first_processes_is_not_believed)
 		(void)snprintf(path, sizeof(path), "%s/%s", scratch_folder, planted[i]);
 		assert_int_equal(chown(path, 65534, 65534), 0);
 	}
-	model = model_load(&options, &fail);
+	struct model *model = model_load(&options, &fail);
 	assert_non_null(model);
 	assert_string_equal(model->session, "own");
 	assert_int_equal(model->process_count, 3);
@@ -212,13 +197,11 @@ TEST(what_another_user_says_of_starts_and_first_processes_is_not_believed)
 
 TEST(captures_below_the_folder_are_found)
 {
-	char outer[160];
-	char inner[192];
 	struct capture_list list;
 	struct fail fail;
 
-	(void)snprintf(outer, sizeof(outer), "%s/project", scratch_folder);
-	(void)snprintf(inner, sizeof(inner), "%s/" CAPTURE_FOLDER_DEFAULT, outer);
+	const char *outer = TEXT(160, "%s/project", scratch_folder);
+	const char *inner = TEXT(192, "%s/" CAPTURE_FOLDER_DEFAULT, outer);
 	assert_int_equal(mkdir(outer, 0700), 0);
 	assert_int_equal(mkdir(inner, 0700), 0);
 	write_process("project/" CAPTURE_FOLDER_DEFAULT "/x.kmem", "s", 30, 1, 100, true);
@@ -255,8 +238,4 @@ TEST(texts_are_cleaned)
 	}
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

@@ -4,24 +4,21 @@
 #include "test.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "capture/capture_holders.h"
-#include "capture/capture_reader.h"
 #include "capture_builder.h"
 #include "kmem_words.h"
 #include "scratch.h"
+#include "owned.h"
 
 static void
 write_built(struct capture_builder *builder, enum kmem_state state)
 {
 	size_t bytes;
-	unsigned char *file = capture_builder_finish(builder, state, &bytes);
+	OWNED unsigned char *file = capture_builder_finish(builder, state, &bytes);
 
 	capture_builder_write(scratch_file, file, bytes);
-	free(file);
 	capture_builder_free(builder);
 }
 
@@ -39,7 +36,7 @@ opened(void)
 static void
 expect_newest(const char *text, size_t damages)
 {
-	struct capture *capture = opened();
+	OWNED_BY(capture) struct capture *capture = opened();
 	const struct kmem_holders *newest = capture_holders_newest(capture);
 
 	if (text == NULL)
@@ -47,7 +44,6 @@ expect_newest(const char *text, size_t damages)
 	else
 		assert_string_equal(newest->text, text);
 	assert_int_equal(capture->damage_count, damages);
-	capture_close(capture);
 }
 
 TEST(the_newer_of_two_counts)
@@ -124,12 +120,11 @@ new_look(uint64_t sequence, const char *text)
 static void
 write_look(uint64_t sequence, const char *text, bool has_place)
 {
-	struct kmem_holders *look = new_look(sequence, text);
+	OWNED struct kmem_holders *look = new_look(sequence, text);
 	int fd = open(scratch_file, O_RDWR);
 
 	assert_int_equal(capture_holders_write(fd, look), has_place);
 	(void)close(fd);
-	free(look);
 }
 
 TEST(looks_are_written_in_turn)
@@ -158,8 +153,4 @@ TEST(without_room_nothing_is_written)
 	expect_newest(NULL, 0);
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

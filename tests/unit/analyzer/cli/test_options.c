@@ -3,13 +3,9 @@
  */
 #include "test.h"
 
-#include <string.h>
-
 #include "base/place.h"
 #include "base/shell_words.h"
 #include "cli/options.h"
-
-#include <stdlib.h>
 
 #define WORDS 8
 

@@ -4,10 +4,7 @@
  * Each is a model made by hand. Its file holds the whole page, which begins with the verdict, and the verdict's JSON without
  * the texts. Run from the root of the repository; `make golden` writes the files anew, and the difference is for review.
  */
-#include "hand_model.h"
-
-#include <signal.h>
-#include <stdlib.h>
+#include "scene.h"
 
 #include <jansson.h>
 
@@ -20,7 +17,6 @@
 #include "base/paragraph.h"
 #include "report/render.h"
 #include "report/report.h"
-#include "verdict/verdict.h"
 
 #define FAMILY 4
 #define SECOND UINT64_C(1000000000)
@@ -31,98 +27,9 @@ static struct model_process family[FAMILY];
 static struct kmem_identity family_identity[FAMILY];
 static struct kmem_heartbeat family_beat[FAMILY];
 
-/* ---- what the situations are made of ---- */
-
 /* So much of malloc's and of libraries' mappings was in memory, at a look just before the end. */
-static void
-looked(uint64_t heap_bytes, uint64_t reserved_bytes)
-{
-	hand.resident = (struct kmem_resident){ .sequence = 1,
-		                                    .monotonic_ns = hand.identity.start_monotonic_ns + LIFE,
-		                                    .part_bytes = { [KMEM_RESIDENT_BRK] = heap_bytes,
-		                                                    [KMEM_RESIDENT_RESERVED] = reserved_bytes,
-		                                                    [KMEM_RESIDENT_PROGRAM] = 20 * MIB,
-		                                                    [KMEM_RESIDENT_OWN] = 4 * MIB } };
-	hand.resident.resident_bytes = heap_bytes + reserved_bytes + 24 * MIB;
-	hand.heartbeat.resident_bytes = hand.resident.resident_bytes;
-	hand.heartbeat.monotonic_ns = hand.resident.monotonic_ns;
-}
-
-static struct model_site *
-leaking(unsigned domain, uint32_t line, uint64_t bytes, uint64_t count)
-{
-	struct model_site *site = hand_model_site(&hand, domain, line, bytes);
-
-	hand.domains[domain].live_count += count - 1;
-	hand.domains[domain].allocated_count += count - 1;
-	site->live_count = site->allocated_count = count;
-	hand_model_generations(site, 12, 12, 3, 3);
-	return site;
-}
-
-/* It worked with so much more and gave it back. */
-static void
-released(struct model_site *site, uint64_t bytes, uint64_t count)
-{
-	site->allocated_bytes += bytes;
-	site->allocated_count += count;
-	hand.domains[site->domain].allocated_bytes += bytes;
-	hand.domains[site->domain].allocated_count += count;
-	hand.domains[site->domain].freed_bytes += bytes;
-	hand.domains[site->domain].freed_count += count;
-}
-
-static void
-untouched(struct model_site *site, uint64_t bytes)
-{
-	site->untouched_bytes = bytes;
-	hand.domains[site->domain].untouched_bytes += bytes;
-	hand.process.untouched_bytes += bytes;
-}
-
-static void
-container(uint64_t limit_bytes, uint64_t charged_bytes)
-{
-	hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_CGROUP, .bytes = limit_bytes };
-	hand.heartbeat.limit_bytes = limit_bytes;
-	hand.heartbeat.cgroup_bytes = charged_bytes;
-}
-
-static void
-killed_in_container(uint64_t limit_bytes)
-{
-	container(limit_bytes, limit_bytes - limit_bytes / 256);
-	hand_model_waited(&hand, SIGKILL);
-	hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 900, 1 };
-}
-
-/* So long before its end a device had no room for a tensor of the last site. */
-static void
-device_refused(uint64_t bytes, uint64_t free_bytes, uint64_t total_bytes)
-{
-	hand.process.failed_count = 1;
-	hand.process.ended_monotonic_ns = hand.identity.start_monotonic_ns + LIFE;
-	hand.failed = (struct model_failed){ .bytes = bytes,
-		                                 .domain = TENSORS0,
-		                                 .error = 2,
-		                                 .thread = 1,
-		                                 .monotonic_ns = hand.process.ended_monotonic_ns - SECOND / 10,
-		                                 .free_bytes = free_bytes,
-		                                 .total_bytes = total_bytes,
-		                                 .site = &hand.sites[hand.model.site_count - 1] };
-	hand.model.failed_count = 1;
-}
-
-/* PyTorch's allocator took so much of the driver. */
-static void
-taken_by_pytorch(uint64_t bytes)
-{
-	struct model_site *site = hand_model_site(&hand, CUDA0, 44, bytes);
-
-	hand.model.domain_count = HAND_DOMAINS + 1;
-	hand.frames[site - hand.sites][0].module = "libc10_cuda.so";
-	hand.frames[site - hand.sites][0].module_path = "/opt/torch/lib/libc10_cuda.so";
-}
+#define LOOKED(heap, reserved) \
+	"look brk=" heap " reserved=" reserved " program=20M own=4M monotonic_ns=65s; heartbeat monotonic_ns=65s; "
 
 /* On this boot of this machine: else nobody knows whether a process still runs. */
 static void
@@ -159,156 +66,6 @@ forked(uint64_t live_bytes, uint64_t child_bytes)
 	hand.model.argument = "kmemshim.out";
 }
 
-/* ---- the situations ---- */
-
-static void
-container_limit_with_a_leak(void)
-{
-	leaking(HEAP, 41, 400 * MIB, 1200);
-	released(hand_model_site(&hand, HEAP, 50, 60 * MIB), 900 * MIB, 4000);
-	looked(470 * MIB, 0);
-	killed_in_container(512 * MIB);
-}
-
-static void
-machine_ran_out_of_memory(void)
-{
-	hand_model_site(&hand, HEAP, 41, 9 * GIB);
-	hand_model_site(&hand, MMAP, 52, 4 * GIB);
-	looked(13 * GIB, 0);
-	hand.heartbeat.available_bytes = 90 * MIB;
-	hand_model_waited(&hand, SIGKILL);
-	hand.launcher.after = (struct kmem_kill_counters){ 1, 0, 0, 1 };
-}
-
-static void
-device_full_of_tensors(void)
-{
-	hand_model_site(&hand, HEAP, 12, 180 * MIB);
-	taken_by_pytorch(15 * GIB);
-	leaking(TENSORS0, 44, 14 * GIB, 700);
-	hand_model_exited(&hand, 1);
-	device_refused(20 * MIB, 12 * MIB, 16 * GIB);
-}
-
-static void
-device_in_pieces(void)
-{
-	struct model_site *site;
-
-	taken_by_pytorch(15 * GIB);
-	site = hand_model_site(&hand, TENSORS0, 44, 9 * GIB);
-	site->live_count = 500;
-	released(site, 90 * GIB, 9000);
-	hand_model_exited(&hand, 1);
-	device_refused(2 * GIB, 300 * MIB, 16 * GIB);
-}
-
-/* Weights that are made once, and activations of each step. */
-static void
-device_in_pieces_though_expandable(void)
-{
-	struct model_site *site;
-
-	device_in_pieces();
-	site = hand_model_site(&hand, TENSORS0, 12, 2 * GIB);
-	site->live_count = site->allocated_count = 60;
-	hand.process.has_expandable_segments = true;
-}
-
-static void
-shared_memory_is_full(void)
-{
-	hand_model_domain(&hand.domains[MMAP], "shared");
-	hand_model_site(&hand, MMAP, 31, 61 * MIB);
-	hand_model_site(&hand, HEAP, 20, 110 * MIB);
-	hand.identity.shm_bytes = 64 * MIB;
-	hand_model_waited(&hand, SIGBUS);
-}
-
-static void
-request_refused_at_the_limit(void)
-{
-	hand_model_site(&hand, HEAP, 41, 3 * GIB);
-	hand_model_exited(&hand, 1);
-	hand_model_refuse(&hand, 2 * GIB);
-	hand.failed.monotonic_ns += LIFE - SECOND / 10;
-	hand.failed.own_space_bytes = 225 * MIB;
-	hand.launcher.max_resident_bytes = 3 * GIB;
-	hand.process.failed_count = 1;
-	hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = 4 * GIB };
-}
-
-static void
-request_refused_and_recovered(void)
-{
-	hand_model_site(&hand, HEAP, 41, 700 * MIB);
-	hand_model_exited(&hand, 0);
-	hand_model_refuse(&hand, 64 * GIB);
-	hand.failed.monotonic_ns += LIFE / 2;
-	hand.failed.had_success_after = true;
-	hand.failed.got_bytes = 600 * MIB;
-	hand.process.failed_count = 1;
-}
-
-static void
-crash_with_much_memory(void)
-{
-	hand_model_site(&hand, HEAP, 41, 6 * GIB);
-	hand_model_site(&hand, HEAP, 60, 2 * GIB);
-	looked(8 * GIB, 0);
-	hand_model_waited(&hand, SIGSEGV);
-}
-
-static void
-swap_was_full_too(void)
-{
-	machine_ran_out_of_memory();
-	hand.identity.swap_bytes = 8 * GIB;
-	hand.heartbeat.swap_free_bytes = 8 * GIB / 10;
-}
-
-static void
-aborted_itself(void)
-{
-	hand_model_site(&hand, HEAP, 41, 200 * MIB);
-	looked(210 * MIB, 0);
-	hand_model_waited(&hand, SIGABRT);
-}
-
-static void
-processor_time_was_up(void)
-{
-	hand_model_site(&hand, HEAP, 41, 200 * MIB);
-	looked(210 * MIB, 0);
-	hand_model_waited(&hand, SIGXCPU);
-}
-
-static void
-file_grew_too_large(void)
-{
-	hand_model_site(&hand, HEAP, 41, 200 * MIB);
-	looked(210 * MIB, 0);
-	hand_model_waited(&hand, SIGXFSZ);
-}
-
-static void
-ended_by_sigterm(void)
-{
-	hand_model_site(&hand, HEAP, 41, 200 * MIB);
-	looked(210 * MIB, 0);
-	hand_model_waited(&hand, SIGTERM);
-}
-
-static void
-failed_exit_with_a_leak(void)
-{
-	leaking(HEAP, 41, 300 * MIB, 5000);
-	released(hand_model_site(&hand, HEAP, 50, 10 * MIB), GIB, 30000);
-	looked(320 * MIB, 0);
-	hand_model_exited(&hand, 1);
-}
-
 /* Tables of the user's own module, of which most is temporary; its other kind of memory is a list. */
 static void
 peak_while_importing(void)
@@ -340,181 +97,7 @@ peak_while_importing(void)
 	hand.process.point_count = ARRAY_LEN(points);
 	hand.process.live_bytes = 32 * MIB;
 	hand.process.peak_bytes = 170 * MIB;
-	looked(35 * MIB, 0);
-	hand_model_exited(&hand, 0);
-	hand.launcher.max_resident_bytes = 203 * MIB;
-}
-
-/* Of many small blocks. */
-static void
-recorder_takes_a_quarter(void)
-{
-	hand_model_site(&hand, HEAP, 41, 60 * MIB)->live_count = 2000000;
-	looked(70 * MIB, 0);
-	hand.resident.part_bytes[KMEM_RESIDENT_OWN] = 30 * MIB;
-	hand.resident.resident_bytes += 26 * MIB;
-	hand_model_exited(&hand, 0);
-	hand.launcher.max_resident_bytes = 121 * MIB;
-}
-
-/* Four times as much was allocated meanwhile: it is no data set. */
-static void
-clean_exit_with_a_leak(void)
-{
-	struct model_site *site = leaking(HEAP, 41, 300 * MIB, 5000);
-
-	released(hand_model_site(&hand, HEAP, 50, 10 * MIB), GIB, 30000);
-	site->volume_bytes = 1300 * MIB;
-	looked(320 * MIB, 0);
-	hand_model_exited(&hand, 0);
-}
-
-static void
-clean_exit(void)
-{
-	released(hand_model_site(&hand, HEAP, 41, 40 * MIB), 2 * GIB, 700);
-	hand.domains[HEAP].peak_bytes = hand.domains[HEAP].concurrent_peak_bytes = 900 * MIB;
-	hand.sites[0].peak_bytes = 880 * MIB;
-	hand.process.peak_bytes = 900 * MIB;
-	hand_model_exited(&hand, 0);
-}
-
-static void
-still_running(void)
-{
-	leaking(HEAP, 41, 150 * MIB, 800);
-	hand_model_site(&hand, HEAP, 50, 80 * MIB);
-	looked(240 * MIB, 0);
-	hand.process.is_alive = true;
-}
-
-static void
-gone_without_a_trace(void)
-{
-	hand_model_site(&hand, HEAP, 41, 420 * MIB);
-	looked(430 * MIB, 0);
-	seen_here();
-	memset(&hand.identity.before, 0xff, sizeof(hand.identity.before)); // no kill can be counted
-}
-
-static void
-forked_workers_copied(void)
-{
-	static struct model_built built;
-
-	hand_model_site(&hand, HEAP, 18, 2 * GIB);
-	looked(2 * GIB, 0);
-	killed_in_container(4 * GIB);
-	built = (struct model_built){ .site = &hand.sites[0], .live_bytes = 2 * GIB };
-	forked(2 * GIB, 30 * MIB);
-	for (unsigned i = 1; i < FAMILY; i++) {
-		family[i].copied_bytes = 600 * MIB;
-		family[i].private_dirty_bytes = 650 * MIB;
-		family[i].built = &built;
-		family[i].built_count = 1;
-	}
-}
-
-static void
-child_killed(void)
-{
-	struct model_site *site;
-
-	hand_model_site(&hand, HEAP, 18, 60 * MIB);
-	site = leaking(HEAP, 71, 900 * MIB, 3000);
-	site->process = 2;
-	seen_here();
-	hand_model_exited(&hand, 0);
-	container(GIB, GIB - 3 * MIB);
-	hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 300, 1 };
-	forked(60 * MIB, 10 * MIB);
-	for (unsigned i = 1; i < FAMILY; i++) {
-		family[i].state = i == 2 ? KMEM_STATE_RUNNING : KMEM_STATE_CLEAN_EXIT;
-		family[i].exit_code = i == 2 ? -1 : 0;
-	}
-	family[2].live_bytes = family[2].peak_bytes = 900 * MIB;
-	family[2].inherited_bytes = 0;
-}
-
-static void
-freed_memory_is_kept(void)
-{
-	struct model_site *site = hand_model_site(&hand, HEAP, 7, 5 * MIB);
-
-	site->pinned_bytes = 140 * MIB;
-	site->live_count = 900;
-	site = hand_model_site(&hand, HEAP, 9, 45 * MIB);
-	site->pinned_bytes = 10 * MIB;
-	released(site, 3 * GIB, 90000);
-	looked(300 * MIB, 0);
-	hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 1000,
-		                                                   .bytes = 300 * MIB,
-		                                                   .empty_bytes = 105 * MIB,
-		                                                   .sparse_bytes = 150 * MIB,
-		                                                   .sparse_live_bytes = 5 * MIB };
-	hand.process.thread_count = 24;
-	killed_in_container(330 * MIB);
-}
-
-static void
-library_with_its_own_allocator(void)
-{
-	hand_model_domain(&hand.domains[MMAP], "library");
-	hand_model_site(&hand, MMAP, 18, 812 * MIB)->library = "polars";
-	hand.frames[0][0].module = "_polars_runtime_32.abi3.so";
-	hand.frames[0][0].module_path = "/opt/v/lib/python3.11/site-packages/_polars_runtime_32/_polars_runtime_32.abi3.so";
-	hand_model_site(&hand, HEAP, 20, 30 * MIB);
-	looked(40 * MIB, 840 * MIB);
-	killed_in_container(900 * MIB);
-}
-
-static void
-memory_that_was_never_touched(void)
-{
-	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
-	leaking(HEAP, 6, 316 * MIB, 900);
-	looked(330 * MIB, 0);
-	killed_in_container(400 * MIB);
-}
-
-static void
-imports_hold_it(void)
-{
-	static const char *const modules[] = { "torch", "transformers", "numpy" };
-
-	for (unsigned i = 0; i < ARRAY_LEN(modules); i++) {
-		hand_model_site(&hand, HEAP, 1 + i, (300 - 90 * i) * MIB)->import = modules[i];
-		hand.sites[i].stack_flags = KMEM_STACK_IMPORT_CUT;
-		hand.frames[i][1].is_importlib = true;
-	}
-	hand_model_site(&hand, HEAP, 41, 40 * MIB);
-	looked(690 * MIB, 0);
-	killed_in_container(720 * MIB);
-}
-
-static void
-data_set_loaded_once(void)
-{
-	struct model_site *site = leaking(HEAP, 12, 700 * MIB, 70000);
-
-	site->volume_bytes = 800 * MIB;
-	site->born_generations = 12;
-	site->span_bytes = 780 * MIB;
-	looked(740 * MIB, 0);
-	killed_in_container(768 * MIB);
-}
-
-/* HEAP and MMAP stand for the two domains of small objects. */
-static struct model_site *
-sampled(uint32_t line, uint64_t bytes)
-{
-	struct model_site *site;
-
-	hand_model_domain(&hand.domains[HEAP], "python/object");
-	hand.model.sample_bytes = KMEM_PYTHON_SAMPLE_BYTES;
-	site = leaking(HEAP, line, bytes, bytes / 80);
-	site->samples = bytes / KMEM_PYTHON_SAMPLE_BYTES;
-	return site;
+	scene_add(&hand, LOOKED("35M", "0") "exit 0; launcher max_resident_bytes=203M");
 }
 
 static void
@@ -526,10 +109,9 @@ free_in_arenas(uint64_t bytes)
 		                                      .module = "",
 		                                      .module_path = "" };
 	static const struct model_frame *const frames[] = { &frame };
-	struct model_site *site;
 
 	hand_model_domain(&hand.domains[MMAP], "python/arena");
-	site = hand_model_site(&hand, MMAP, 99, bytes);
+	struct model_site *site = hand_model_site(&hand, MMAP, 99, bytes);
 	site->is_rest_of_arenas = true;
 	site->stack_flags = KMEM_STACK_ARENA;
 	site->where = &frame;
@@ -538,47 +120,21 @@ free_in_arenas(uint64_t bytes)
 }
 
 static void
-small_objects_are_kept(void)
+arenas_with_1_mib_free(void)
 {
-	sampled(41, 600 * MIB);
+	free_in_arenas(MIB);
+}
+
+static void
+arenas_with_50_mib_free(void)
+{
 	free_in_arenas(50 * MIB);
-	looked(20 * MIB, 0);
-	killed_in_container(700 * MIB);
-}
-
-/* At the peak there were samples; of what is live there are none. */
-static void
-small_objects_were_live_only_at_the_peak(void)
-{
-	struct model_site *site = sampled(41, 600 * MIB);
-
-	site->live_bytes = site->live_count = site->samples = 0;
-	hand.domains[HEAP].live_bytes = hand.domains[HEAP].live_count = 0;
-	hand.process.live_bytes = 0;
-	free_in_arenas(50 * MIB);
-	hand_model_exited(&hand, 0);
 }
 
 static void
-small_objects_too_few_to_judge(void)
+arenas_with_500_mib_free(void)
 {
-	struct model_site *site = sampled(41, 2 * MIB);
-
-	hand_model_generations(site, 1, 1, 1, 1);
-	free_in_arenas(1 * MIB);
-	hand_model_site(&hand, CUDA0, 12, 300 * MIB);
-	looked(20 * MIB, 0);
-}
-
-static void
-small_objects_were_released(void)
-{
-	struct model_site *site = sampled(41, 10 * MIB);
-
-	hand_model_generations(site, 1, 12, 0, 3);
 	free_in_arenas(500 * MIB);
-	looked(20 * MIB, 0);
-	killed_in_container(520 * MIB);
 }
 
 static void
@@ -608,7 +164,7 @@ program_in_cpp(void)
 	static const struct model_frame *const stack[] = { &frames[0], &frames[1], &frames[2] };
 	static const char command[] = "./server\0--port\0"
 								  "80";
-	struct model_site *site = leaking(HEAP, 88, 420 * MIB, 9000);
+	struct model_site *site = &hand.sites[0];
 
 	site->frames = stack;
 	site->frame_count = ARRAY_LEN(stack);
@@ -617,8 +173,6 @@ program_in_cpp(void)
 	hand.process.python_version = 0;
 	memcpy(hand.identity.command, command, sizeof(command));
 	hand.identity.command_bytes = sizeof(command);
-	looked(430 * MIB, 0);
-	killed_in_container(450 * MIB);
 }
 
 static void
@@ -626,11 +180,7 @@ time_was_up(void)
 {
 	static const char command[] = "timeout\0"
 								  "60\0python\0train.py";
-	hand_model_site(&hand, HEAP, 41, 90 * MIB)->process = 1;
-	looked(100 * MIB, 0);
 	seen_here();
-	memset(&hand.identity.before, 0xff, sizeof(hand.identity.before));
-	hand_model_waited(&hand, 124 << 8);
 	forked(0, 90 * MIB);
 	hand.model.process_count = 2;
 	memcpy(family_identity[0].command, command, sizeof(command));
@@ -644,16 +194,79 @@ time_was_up(void)
 }
 
 static void
-notebook_lost_a_tensor(void)
+device_lines_grow_together(void)
 {
-	hand_model_site(&hand, HEAP, 12, 180 * MIB);
-	looked(190 * MIB, 0);
-	taken_by_pytorch(12 * GIB);
-	hand_model_site(&hand, TENSORS0, 44, 11 * GIB)->live_count = 300;
-	hand.process.is_alive = true;
-	device_refused(8 * GIB, 3 * GIB, 16 * GIB);
-	hand.process.ended_monotonic_ns = 0;
-	hand.process.python_version = 0x030c01f0;
+	static struct model_failed failed[3];
+
+	scene_add(
+		&hand,
+		"domain tensors live_bytes=8G peak_bytes=8G; last live_bytes=8G peak_bytes=8G; tensors:45 6G leak blocks=700");
+	for (unsigned i = 0; i < ARRAY_LEN(failed); i++) {
+		failed[i] = hand.failed;
+		failed[i].outcome = KMEM_FAILED_GOT_ENOUGH;
+		failed[i].had_success_after = true;
+		failed[i].monotonic_ns -= (ARRAY_LEN(failed) - i) * SECOND;
+	}
+	failed[ARRAY_LEN(failed) - 1] = hand.failed;
+	hand.model.failed = failed;
+	hand.model.failed_count = hand.process.failed_count = ARRAY_LEN(failed);
+}
+
+/* Three seconds before its end, of 450 MiB. */
+static void
+passed_guard(void)
+{
+	hand.process.ended_monotonic_ns = hand.identity.start_monotonic_ns + LIFE;
+	hand.process.guard = (struct kmem_guard_passing){ .monotonic_ns = hand.process.ended_monotonic_ns - 3 * SECOND,
+		                                              .used_bytes = 406 * MIB,
+		                                              .guard_bytes = 405 * MIB,
+		                                              .limit_bytes = 450 * MIB,
+		                                              .limit_kind = KMEM_LIMIT_CGROUP,
+		                                              .action = KMEM_GUARD_INTERRUPT,
+		                                              .number = 1 };
+}
+
+static void
+guard_refused_a_request(void)
+{
+	passed_guard();
+	hand.process.guard.action = KMEM_GUARD_RAISE;
+	hand.process.guard.request_bytes = 60 * MIB;
+}
+
+/* Of a notebook: what killed it is not what the guard had stopped. */
+static void
+guard_stopped_a_cell_and_others_ran(void)
+{
+	passed_guard();
+	hand.process.cells_since_guard = (struct model_cells_since){
+		.count = 2,
+		.number = 6,
+		.began_ns = hand.process.ended_monotonic_ns - SECOND,
+		.command = "%kmem",
+	};
+}
+
+static void
+imports_hold_it(void)
+{
+	for (unsigned i = 0; i < 3; i++)
+		hand.frames[i][1].is_importlib = true;
+}
+
+static void
+forked_workers_copied(void)
+{
+	static struct model_built built;
+
+	built = (struct model_built){ .site = &hand.sites[0], .live_bytes = 2 * GIB };
+	forked(2 * GIB, 30 * MIB);
+	for (unsigned i = 1; i < FAMILY; i++) {
+		family[i].copied_bytes = 600 * MIB;
+		family[i].private_dirty_bytes = 650 * MIB;
+		family[i].built = &built;
+		family[i].built_count = 1;
+	}
 }
 
 /* One of three; the others only read. */
@@ -662,6 +275,19 @@ one_worker_copied(void)
 {
 	forked_workers_copied();
 	family[1].copied_bytes = family[3].copied_bytes = 0;
+}
+
+static void
+child_killed(void)
+{
+	seen_here();
+	forked(60 * MIB, 10 * MIB);
+	for (unsigned i = 1; i < FAMILY; i++) {
+		family[i].state = i == 2 ? KMEM_STATE_RUNNING : KMEM_STATE_CLEAN_EXIT;
+		family[i].exit_code = i == 2 ? -1 : 0;
+	}
+	family[2].live_bytes = family[2].peak_bytes = 900 * MIB;
+	family[2].inherited_bytes = 0;
 }
 
 static void
@@ -675,221 +301,163 @@ children_killed(void)
 	family[3].live_bytes = family[3].peak_bytes = 40 * MIB;
 }
 
+/* A minute; 1.5 MiB a second, of 450 MiB. */
 static void
-machine_nearly_full(void)
+beats_that_grow(void)
 {
-	machine_ran_out_of_memory();
-	memset(&hand.identity.before, 0xff, sizeof(hand.identity.before)); // no kill can be counted
-	memset(&hand.launcher.after, 0xff, sizeof(hand.launcher.after));
-}
-
-static void
-failed_after_requests_were_met(void)
-{
-	request_refused_and_recovered();
-	hand_model_exited(&hand, 1);
-	hand.process.failed_count = 3;
-}
-
-static void
-request_refused_and_perhaps_caught(void)
-{
-	request_refused_at_the_limit();
-	hand_model_exited(&hand, 3);
-	hand.failed.got_bytes = 8 * MIB;
-}
-
-static void
-request_beyond_overcommit(void)
-{
-	request_refused_at_the_limit();
-	hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = UINT64_MAX };
-	hand.identity.overcommit_mode = 2;
-}
-
-static void
-device_lines_grow_together(void)
-{
-	static struct model_failed failed[3];
-
-	device_full_of_tensors();
-	hand.domains[TENSORS0].live_bytes = hand.domains[TENSORS0].peak_bytes = 8 * GIB;
-	hand.sites[2].live_bytes = hand.sites[2].peak_bytes = 8 * GIB;
-	leaking(TENSORS0, 45, 6 * GIB, 700);
-	for (unsigned i = 0; i < ARRAY_LEN(failed); i++) {
-		failed[i] = hand.failed;
-		failed[i].outcome = KMEM_FAILED_GOT_ENOUGH;
-		failed[i].had_success_after = true;
-		failed[i].monotonic_ns -= (ARRAY_LEN(failed) - i) * SECOND;
-	}
-	failed[ARRAY_LEN(failed) - 1] = hand.failed;
-	hand.model.failed = failed;
-	hand.model.failed_count = hand.process.failed_count = ARRAY_LEN(failed);
-}
-
-static void
-device_taken_in_advance(void)
-{
-	hand_model_site(&hand, HEAP, 12, 180 * MIB);
-	hand_model_site(&hand, CUDA0, 44, 14 * GIB)->live_count = 2;
-	hand_model_exited(&hand, 1);
-	device_refused(3 * GIB, 100 * MIB, 16 * GIB);
-	hand.failed.domain = CUDA0;
-}
-
-/* So long before its end, of 450 MiB. */
-static void
-passed_guard(enum kmem_guard_action action, uint64_t request_bytes)
-{
-	hand.process.ended_monotonic_ns = hand.identity.start_monotonic_ns + LIFE;
-	hand.process.guard = (struct kmem_guard_passing){ .monotonic_ns = hand.process.ended_monotonic_ns - 3 * SECOND,
-		                                              .used_bytes = 406 * MIB,
-		                                              .guard_bytes = 405 * MIB,
-		                                              .limit_bytes = 450 * MIB,
-		                                              .limit_kind = KMEM_LIMIT_CGROUP,
-		                                              .action = action,
-		                                              .request_bytes = request_bytes,
-		                                              .number = 1 };
-}
-
-/* In C, say: Python never comes to it. */
-static void
-guard_passed_and_killed_all_the_same(void)
-{
-	leaking(HEAP, 41, 400 * MIB, 4000);
-	looked(420 * MIB, 0);
-	killed_in_container(450 * MIB);
-	passed_guard(KMEM_GUARD_INTERRUPT, 0);
-}
-
-/* Of a notebook: what killed it is not what the guard had stopped. */
-static void
-guard_stopped_a_cell_and_others_ran(void)
-{
-	guard_passed_and_killed_all_the_same();
-	hand.process.cells_since_guard = (struct model_cells_since){
-		.count = 2,
-		.number = 6,
-		.began_ns = hand.process.ended_monotonic_ns - SECOND,
-		.command = "%kmem",
-	};
-}
-
-static void
-guard_interrupted_it(void)
-{
-	leaking(HEAP, 41, 380 * MIB, 4000);
-	looked(400 * MIB, 0);
-	container(450 * MIB, 407 * MIB);
-	hand_model_waited(&hand, SIGINT);
-	passed_guard(KMEM_GUARD_INTERRUPT, 0);
-}
-
-static void
-guard_refused_a_request(void)
-{
-	hand_model_site(&hand, HEAP, 41, 380 * MIB);
-	looked(400 * MIB, 0);
-	container(450 * MIB, 400 * MIB);
-	hand_model_waited(&hand, 1 << 8);
-	hand.process.state = KMEM_STATE_CLEAN_EXIT;
-	hand.process.exit_code = 1;
-	hand.process.failed_count = 1;
-	passed_guard(KMEM_GUARD_RAISE, 60 * MIB);
-	hand.failed = (struct model_failed){ .bytes = 60 * MIB,
-		                                 .domain = HEAP,
-		                                 .error = 12,
-		                                 .is_by_guard = true,
-		                                 .monotonic_ns = hand.process.guard.monotonic_ns,
-		                                 .site = &hand.sites[0] };
-	hand.model.failed_count = 1;
-}
-
-/* Some MiB a second, of 450 MiB. */
-static void
-beats_that_grow(uint64_t first_bytes, uint64_t step_bytes)
-{
-	static struct kmem_heartbeat beats[60];
-
-	for (size_t i = 0; i < ARRAY_LEN(beats); i++)
-		beats[i] = (struct kmem_heartbeat){ .monotonic_ns = hand.identity.start_monotonic_ns + (i + 1) * SECOND,
-			                                .resident_bytes = first_bytes + i * step_bytes,
-			                                .cgroup_bytes = first_bytes + i * step_bytes,
-			                                .limit_bytes = 450 * MIB,
-			                                .available_bytes = 8 * GIB };
-	hand.process.heartbeats = beats;
-	hand.process.heartbeat_count = ARRAY_LEN(beats);
-}
-
-static void
-it_will_reach_the_limit(void)
-{
-	leaking(HEAP, 41, 100 * MIB, 4000);
-	looked(130 * MIB, 0);
-	container(450 * MIB, 140 * MIB);
-	hand.process.is_alive = true;
-	beats_that_grow(40 * MIB, MIB * 3 / 2);
+	for (size_t i = 0; i < 60; i++)
+		hand.beats[i] = (struct kmem_heartbeat){ .monotonic_ns = hand.identity.start_monotonic_ns + (i + 1) * SECOND,
+			                                     .resident_bytes = 40 * MIB + i * MIB * 3 / 2,
+			                                     .cgroup_bytes = 40 * MIB + i * MIB * 3 / 2,
+			                                     .limit_bytes = 450 * MIB,
+			                                     .available_bytes = 8 * GIB };
+	hand.process.heartbeats = hand.beats;
+	hand.process.heartbeat_count = 60;
 }
 
 /* ---- */
 
-#define SITUATION(name) \
-	{                   \
-#name, name     \
-	}
+#define CONTAINER(limit, charged) "limit cgroup " limit "; heartbeat cgroup_bytes=" charged "; "
+#define KILLED_AT(limit, room)       \
+	CONTAINER(limit, limit "-" room) \
+	"killed; after cgroup_oom_kill=1 cgroup_oom=1 cgroup_max_hits=900 machine_oom_kill=1; "
+#define UNCOUNTED(counters) counters " cgroup_oom_kill=max cgroup_oom=max cgroup_max_hits=max machine_oom_kill=max; "
+#define MACHINE_IS_FULL                                                                                             \
+	"heap:41 9G; mmap:52 4G; " LOOKED("13G", "0") "heartbeat available_bytes=90M; killed; after cgroup_oom_kill=1 " \
+												  "machine_oom_kill=1; "
+/* PyTorch's allocator took so much of the driver. */
+#define PYTORCH(bytes) "cuda0:44 " bytes " module=/opt/torch/lib/libc10_cuda.so; model domain_count=5; "
+/* So long before its end a device had no room for a tensor of the last site. */
+#define DEVICE_REFUSED(bytes, free, total, site)                                          \
+	"process failed_count=1 ended_monotonic_ns=65s; refuse " bytes " of=tensors at=" site \
+	" error=2 thread=1 monotonic_ns=65s-100ms free_bytes=" free " total_bytes=" total "; "
+#define DEVICE_IS_FULL \
+	"heap:12 180M; " PYTORCH("15G") "tensors:44 14G leak blocks=700; exit 1; " DEVICE_REFUSED("20M", "12M", "16G", "2")
+#define DEVICE_IN_PIECES \
+	PYTORCH("15G") "tensors:44 9G live_count=500 freed=90G/9000; exit 1; " DEVICE_REFUSED("2G", "300M", "16G", "1")
+#define REFUSED_AT_LIMIT                                                                                          \
+	"heap:41 3G; exit 1; refuse 2G monotonic_ns=65s-100ms own_space_bytes=225M; launcher max_resident_bytes=3G; " \
+	"process failed_count=1; limit as 4G; "
+#define RECOVERED \
+	"heap:41 700M; exit 0; refuse 64G monotonic_ns=35s had_success_after=1 got_bytes=600M; process failed_count=1; "
+#define FORKED "heap:18 2G; " LOOKED("2G", "0") KILLED_AT("4G", "16M")
+#define CHILD_KILLED                                                                                               \
+	"heap:18 60M; heap:71 900M leak blocks=3000 process=2; exit 0; " CONTAINER("1G",                               \
+	                                                                           "1G-3M") "after cgroup_oom_kill=1 " \
+																						"cgroup_oom=1 "            \
+																						"cgroup_max_hits=300 "     \
+																						"machine_oom_kill=1; "
+/* HEAP and MMAP stand for the two domains of small objects. */
+#define SAMPLED "name heap python/object; model sample_bytes=256K; heap:41 "
+#define GUARDED "heap:41 400M leak blocks=4000; " LOOKED("420M", "0") KILLED_AT("450M", "1800K")
 
 static const struct situation {
 	const char *name; // of the file
-	void (*make)(void);
+	const char *scene;
+	void (*then)(void); // what no scene tells
 } situations[] = {
-	SITUATION(container_limit_with_a_leak),
-	SITUATION(machine_ran_out_of_memory),
-	SITUATION(device_full_of_tensors),
-	SITUATION(device_in_pieces),
-	SITUATION(device_in_pieces_though_expandable),
-	SITUATION(shared_memory_is_full),
-	SITUATION(request_refused_at_the_limit),
-	SITUATION(request_refused_and_recovered),
-	SITUATION(crash_with_much_memory),
-	SITUATION(swap_was_full_too),
-	SITUATION(aborted_itself),
-	SITUATION(processor_time_was_up),
-	SITUATION(file_grew_too_large),
-	SITUATION(ended_by_sigterm),
-	SITUATION(failed_exit_with_a_leak),
-	SITUATION(clean_exit),
-	SITUATION(clean_exit_with_a_leak),
-	SITUATION(peak_while_importing),
-	SITUATION(recorder_takes_a_quarter),
-	SITUATION(still_running),
-	SITUATION(gone_without_a_trace),
-	SITUATION(forked_workers_copied),
-	SITUATION(child_killed),
-	SITUATION(freed_memory_is_kept),
-	SITUATION(library_with_its_own_allocator),
-	SITUATION(memory_that_was_never_touched),
-	SITUATION(imports_hold_it),
-	SITUATION(data_set_loaded_once),
-	SITUATION(small_objects_are_kept),
-	SITUATION(small_objects_were_live_only_at_the_peak),
-	SITUATION(small_objects_too_few_to_judge),
-	SITUATION(small_objects_were_released),
-	SITUATION(program_in_cpp),
-	SITUATION(time_was_up),
-	SITUATION(notebook_lost_a_tensor),
-	SITUATION(guard_passed_and_killed_all_the_same),
-	SITUATION(guard_stopped_a_cell_and_others_ran),
-	SITUATION(guard_interrupted_it),
-	SITUATION(guard_refused_a_request),
-	SITUATION(it_will_reach_the_limit),
-	SITUATION(device_taken_in_advance),
-	SITUATION(device_lines_grow_together),
-	SITUATION(request_beyond_overcommit),
-	SITUATION(request_refused_and_perhaps_caught),
-	SITUATION(failed_after_requests_were_met),
-	SITUATION(machine_nearly_full),
-	SITUATION(children_killed),
-	SITUATION(one_worker_copied),
+	{ "container_limit_with_a_leak",
+	  "heap:41 400M leak blocks=1200; heap:50 60M freed=900M/4000; " LOOKED("470M", "0") KILLED_AT("512M", "2M"),
+	  NULL },
+	{ "machine_ran_out_of_memory", MACHINE_IS_FULL, NULL },
+	{ "device_full_of_tensors", DEVICE_IS_FULL, NULL },
+	{ "device_in_pieces", DEVICE_IN_PIECES, NULL },
+	/* Weights that are made once, and activations of each step. */
+	{ "device_in_pieces_though_expandable",
+	  DEVICE_IN_PIECES "tensors:12 2G live_count=60 allocated_count=60; process has_expandable_segments=1", NULL },
+	{ "shared_memory_is_full", "name mmap shared; mmap:31 61M; heap:20 110M; identity shm_bytes=64M; signal 7", NULL },
+	{ "request_refused_at_the_limit", REFUSED_AT_LIMIT, NULL },
+	{ "request_refused_and_recovered", RECOVERED, NULL },
+	{ "crash_with_much_memory", "heap:41 6G; heap:60 2G; " LOOKED("8G", "0") "signal 11", NULL },
+	{ "swap_was_full_too", MACHINE_IS_FULL "identity swap_bytes=8G; heartbeat swap_free_bytes=858993459", NULL },
+	{ "aborted_itself", "heap:41 200M; " LOOKED("210M", "0") "signal 6", NULL },
+	{ "processor_time_was_up", "heap:41 200M; " LOOKED("210M", "0") "signal 24", NULL },
+	{ "file_grew_too_large", "heap:41 200M; " LOOKED("210M", "0") "signal 25", NULL },
+	{ "ended_by_sigterm", "heap:41 200M; " LOOKED("210M", "0") "signal 15", NULL },
+	{ "failed_exit_with_a_leak",
+	  "heap:41 300M leak blocks=5000; heap:50 10M freed=1G/30000; " LOOKED("320M", "0") "exit 1", NULL },
+	{ "clean_exit",
+	  "heap:41 40M freed=2G/700 peak_bytes=880M; domain heap peak_bytes=900M concurrent_peak_bytes=900M; "
+	  "process peak_bytes=900M; exit 0",
+	  NULL },
+	/* Four times as much was allocated meanwhile: it is no data set. */
+	{ "clean_exit_with_a_leak",
+	  "heap:41 300M leak blocks=5000 volume_bytes=1300M; heap:50 10M freed=1G/30000; " LOOKED("320M", "0") "exit 0",
+	  NULL },
+	{ "peak_while_importing", "", peak_while_importing },
+	/* Of many small blocks. */
+	{ "recorder_takes_a_quarter",
+	  "heap:41 60M live_count=2000000; look brk=70M program=20M own=30M monotonic_ns=65s; "
+	  "heartbeat monotonic_ns=65s resident_bytes=94M; exit 0; launcher max_resident_bytes=121M",
+	  NULL },
+	{ "still_running", "heap:41 150M leak blocks=800; heap:50 80M; " LOOKED("240M", "0") "alive", NULL },
+	{ "gone_without_a_trace", "heap:41 420M; " LOOKED("430M", "0") UNCOUNTED("before"), seen_here },
+	{ "forked_workers_copied", FORKED, forked_workers_copied },
+	{ "child_killed", CHILD_KILLED, child_killed },
+	{ "freed_memory_is_kept",
+	  "heap:7 5M pinned_bytes=140M live_count=900; heap:9 45M pinned_bytes=10M freed=3G/90000; " LOOKED(
+		  "300M",
+		  "0") "sample bytes=300M empty_bytes=105M sparse_bytes=150M sparse_live_bytes=5M; process thread_count=24; " KILLED_AT("330M",
+	                                                                                                                            "1320K"),
+	  NULL },
+	{ "library_with_its_own_allocator",
+	  "name mmap library; mmap:18 812M library=polars "
+	  "module=/opt/v/lib/python3.11/site-packages/_polars_runtime_32/_polars_runtime_32.abi3.so; heap:20 30M; " LOOKED(
+		  "40M", "840M") KILLED_AT("900M", "3600K"),
+	  NULL },
+	{ "memory_that_was_never_touched",
+	  "heap:2 2G untouched=2G-4K; heap:6 316M leak blocks=900; " LOOKED("330M", "0") KILLED_AT("400M", "1600K"), NULL },
+	{ "imports_hold_it",
+	  "heap:1 300M import import=torch; heap:2 210M import import=transformers; heap:3 120M import import=numpy; "
+	  "heap:41 40M; " LOOKED("690M", "0") KILLED_AT("720M", "2880K"),
+	  imports_hold_it },
+	{ "data_set_loaded_once",
+	  "heap:12 700M leak blocks=70000 volume_bytes=800M born_generations=12 span_bytes=780M; " LOOKED("740M", "0")
+	      KILLED_AT("768M", "3M"),
+	  NULL },
+	{ "small_objects_are_kept",
+	  SAMPLED "600M leak blocks=7864320 samples=2400; " LOOKED("20M", "0") KILLED_AT("700M", "2800K"),
+	  arenas_with_50_mib_free },
+	/* At the peak there were samples; of what is live there are none. */
+	{ "small_objects_were_live_only_at_the_peak",
+	  SAMPLED
+	  "600M leak blocks=7864320 live_bytes=0 live_count=0 samples=0; domain heap live_bytes=0 live_count=0; exit 0",
+	  arenas_with_50_mib_free },
+	{ "small_objects_too_few_to_judge",
+	  SAMPLED "2M gens=1/1/1/1 blocks=26214 samples=8; cuda0:12 300M; " LOOKED("20M", "0"), arenas_with_1_mib_free },
+	{ "small_objects_were_released",
+	  SAMPLED "10M gens=1/12/0/3 blocks=131072 samples=40; " LOOKED("20M", "0") KILLED_AT("520M", "2080K"),
+	  arenas_with_500_mib_free },
+	{ "program_in_cpp", "heap:88 420M leak blocks=9000; " LOOKED("430M", "0") KILLED_AT("450M", "1800K"),
+	  program_in_cpp },
+	{ "time_was_up", "heap:41 90M process=1; " LOOKED("100M", "0") UNCOUNTED("before") "status 124", time_was_up },
+	{ "notebook_lost_a_tensor",
+	  "heap:12 180M; " LOOKED("190M", "0") PYTORCH("12G") "tensors:44 11G live_count=300; alive; " DEVICE_REFUSED(
+		  "8G", "3G", "16G", "2") "process ended_monotonic_ns=0 python_version=0x030c01f0",
+	  NULL },
+	/* In C, say: Python never comes to it. */
+	{ "guard_passed_and_killed_all_the_same", GUARDED, passed_guard },
+	{ "guard_stopped_a_cell_and_others_ran", GUARDED, guard_stopped_a_cell_and_others_ran },
+	{ "guard_interrupted_it",
+	  "heap:41 380M leak blocks=4000; " LOOKED("400M", "0") CONTAINER("450M", "407M") "signal 2", passed_guard },
+	{ "guard_refused_a_request",
+	  "heap:41 380M; " LOOKED("400M", "0") CONTAINER("450M", "400M") "exit 1; process failed_count=1; "
+	                                                                 "refuse 60M is_by_guard=1 monotonic_ns=62s",
+	  guard_refused_a_request },
+	{ "it_will_reach_the_limit",
+	  "heap:41 100M leak blocks=4000; " LOOKED("130M", "0") CONTAINER("450M", "140M") "alive", beats_that_grow },
+	{ "device_taken_in_advance",
+	  "heap:12 180M; cuda0:44 14G live_count=2; exit 1; " DEVICE_REFUSED(
+		  "3G", "100M", "16G", "1") "refuse 3G of=cuda0 at=1 "
+	                                "error=2 thread=1 monotonic_ns=65s-100ms free_bytes=100M total_bytes=16G",
+	  NULL },
+	{ "device_lines_grow_together", DEVICE_IS_FULL, device_lines_grow_together },
+	{ "request_beyond_overcommit", REFUSED_AT_LIMIT "limit as max; identity overcommit_mode=2", NULL },
+	{ "request_refused_and_perhaps_caught", REFUSED_AT_LIMIT "exit 3; failed got_bytes=8M", NULL },
+	{ "failed_after_requests_were_met", RECOVERED "exit 1; process failed_count=3", NULL },
+	{ "machine_nearly_full", MACHINE_IS_FULL UNCOUNTED("before") UNCOUNTED("after"), NULL },
+	{ "children_killed", CHILD_KILLED, children_killed },
+	{ "one_worker_copied", FORKED, one_worker_copied },
 };
 
 /* The verdict as programs read it. */
@@ -940,18 +508,19 @@ is_told_as_agreed(void **state)
 	const struct options options = { .top = UINT64_MAX };
 	struct document document = { .count = 0 };
 	struct fail fail = { .text = "" };
-	struct report *report;
 	char name[128];
 	char *text = NULL;
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
 
 	hand_model_make(&hand);
-	situation->make();
+	scene_add(&hand, "%s", situation->scene);
+	if (situation->then != NULL)
+		situation->then();
 	while (hand.domains[hand.model.domain_count - 1].allocated_count == 0)
 		hand.model.domain_count--; // as of a capture: those that were used
 	site_key_assign(hand.sites, hand.model.site_count, hand.domains);
-	report = report_build(&hand.model, &rank_peak, &rows, &fail);
+	struct report *report = report_build(&hand.model, &rank_peak, &rows, &fail);
 	if (report == NULL)
 		fail_msg("no report: %s", fail.text);
 	check_form(&report->verdict);

@@ -3,22 +3,18 @@
  *
  * Golden texts: tests/golden/diff. `make golden` writes them anew, and the difference is for review.
  */
-#include "test.h"
 
 #include "hand_model.h"
-
-#include <stdlib.h>
 
 #include <jansson.h>
 
 #include "base/document.h"
 #include "base/items.h"
-#include "diff/diff.h"
 #include "diff/diff_match.h"
 #include "golden.h"
 #include "model/site_key.h"
 #include "random.h"
-#include "report/report.h"
+#include "owned.h"
 
 static struct hand_model hand;
 
@@ -41,8 +37,6 @@ side_of(const char *path, const struct held *held, bool is_sampled, const char *
 {
 	const struct report_options rows = { .top = UINT64_MAX };
 	struct fail fail = { .text = "" };
-	struct report *report;
-	struct diff_side *side;
 
 	hand_model_make(&hand);
 	hand_model_exited(&hand, 0);
@@ -65,10 +59,10 @@ side_of(const char *path, const struct held *held, bool is_sampled, const char *
 		hand.model.domain_count--;
 	site_key_assign(hand.sites, hand.model.site_count, hand.domains);
 	site_key_assign_places(hand.sites, hand.model.site_count);
-	report = report_build(&hand.model, &rank_sites, &rows, &fail);
+	struct report *report = report_build(&hand.model, &rank_sites, &rows, &fail);
 	if (report == NULL)
 		fail_msg("no report: %s", fail.text);
-	side = diff_side_new(report, path, domain);
+	struct diff_side *side = diff_side_new(report, path, domain);
 	side->session = path;
 	report_free(report);
 	return side;
@@ -166,11 +160,12 @@ paired_with(const struct diff_pair *pairs, size_t count, uint32_t line)
 TEST(lines_are_known_again)
 {
 	for (size_t i = 0; i < ARRAY_LEN(alignments); i++) {
-		struct diff_side *before = side_of("old", alignments[i].before, false, NULL);
+		OWNED_BY(side) struct diff_side *before = side_of("old", alignments[i].before, false, NULL);
+		OWNED_BY(side)
 		struct diff_side *after = side_of(alignments[i].newer != NULL ? alignments[i].newer : "new",
 		                                  alignments[i].after, false, NULL);
 		size_t count;
-		struct diff_pair *pairs = diff_match(before, after, &count);
+		OWNED struct diff_pair *pairs = diff_match(before, after, &count);
 
 		for (size_t j = 0; alignments[i].before[j].function != NULL; j++) {
 			uint32_t line = alignments[i].before[j].line;
@@ -178,9 +173,6 @@ TEST(lines_are_known_again)
 			if (paired_with(pairs, count, line) != alignments[i].pairs[j])
 				fail_msg("%s: line %u became %u", alignments[i].name, line, paired_with(pairs, count, line));
 		}
-		free(pairs);
-		diff_side_free(before);
-		diff_side_free(after);
 	}
 }
 
@@ -231,7 +223,7 @@ static void
 check_sums(const struct diff_side *before, const struct diff_side *after, enum diff_by by)
 {
 	const struct diff_side *sides[] = { before, after };
-	struct diff *diff = diff_compare(before, after, by, SIZE_MAX);
+	OWNED_BY(diff) struct diff *diff = diff_compare(before, after, by, SIZE_MAX);
 	struct sums sums = sums_of_rows(diff);
 
 	for (size_t i = 0; i < 2; i++) {
@@ -245,7 +237,6 @@ check_sums(const struct diff_side *before, const struct diff_side *after, enum d
 		assert_int_equal(sums.live[i], live);
 		assert_int_equal(sums.peak[i], peak);
 	}
-	diff_free(diff);
 }
 
 TEST(each_line_is_in_one_row)
@@ -256,17 +247,14 @@ TEST(each_line_is_in_one_row)
 	for (unsigned round = 0; round < 300; round++) {
 		random_run(&random, held[0]);
 		random_run(&random, held[1]);
-		struct diff_side *before = side_of("old", held[0], false, NULL);
-		struct diff_side *after = side_of("new", held[1], false, NULL);
+		OWNED_BY(side) struct diff_side *before = side_of("old", held[0], false, NULL);
+		OWNED_BY(side) struct diff_side *after = side_of("new", held[1], false, NULL);
 
 		check_sums(before, after, DIFF_BY_LINE);
 		check_sums(before, after, DIFF_BY_FUNCTION);
-		struct diff *same = diff_compare(before, before, DIFF_BY_LINE, SIZE_MAX);
+		OWNED_BY(diff) struct diff *same = diff_compare(before, before, DIFF_BY_LINE, SIZE_MAX);
 
 		assert_int_equal(same->counts[DIFF_SAME], same->row_count); // whatever it is, it is itself
-		diff_free(same);
-		diff_side_free(before);
-		diff_side_free(after);
 	}
 }
 
@@ -393,11 +381,12 @@ static void
 is_told_as_agreed(void **state)
 {
 	const struct situation *situation = *state;
+	OWNED_BY(side)
 	struct diff_side *before = side_of("before.kmem", situation->before, situation->is_sampled, situation->domain);
+	OWNED_BY(side)
 	struct diff_side *after = side_of("after.kmem", situation->after, situation->is_sampled, situation->domain);
-	struct diff *diff = diff_compare(before, after, situation->by, SIZE_MAX);
+	OWNED_BY(diff) struct diff *diff = diff_compare(before, after, situation->by, SIZE_MAX);
 	struct document document = { .count = 0 };
-	char name[128];
 	char *text = NULL;
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
@@ -408,12 +397,9 @@ is_told_as_agreed(void **state)
 	render_diff(diff, 10, &document);
 	document_put_markdown(&document, stream);
 	assert_int_equal(fclose(stream), 0);
-	(void)snprintf(name, sizeof(name), "diff/%s.txt", situation->name);
+	const char *name = TEXT(128, "diff/%s.txt", situation->name);
 	golden_compare(name, text);
 	free(text);
-	diff_free(diff);
-	diff_side_free(before);
-	diff_side_free(after);
 }
 
 int

@@ -1,19 +1,15 @@
 /*
  * test_baseline.c - are runs reduced, kept and compared as check.h says?
  */
-#include "test.h"
 
 #include "base/machine.h"
 #include "hand_model.h"
 
-#include <stdlib.h>
-
-#include "gate/baseline.h"
-#include "gate/check_compare.h"
 #include "model/site_key.h"
 #include "gate/check_outputs.h"
 #include "gate/check_words.h"
 #include "scratch.h"
+#include "owned.h"
 
 static const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
 
@@ -93,13 +89,12 @@ TEST(figures_are_over_the_runs_and_zero_where_a_run_has_nothing)
 	const struct held second[] = { { 41, 30 * MIB, 12, false, HEAP } };
 	const struct held third[] = { { 41, 20 * MIB, 12, false, HEAP } };
 	struct baseline_builder *builder = baseline_begin();
-	struct baseline *baseline;
 	const struct baseline_site *rare = NULL;
 
 	add_run(builder, first, 2);
 	add_run(builder, second, 1);
 	add_run(builder, third, 1);
-	baseline = baseline_finish(builder);
+	struct baseline *baseline = baseline_finish(builder);
 	assert_int_equal(baseline->run_count, 3);
 	assert_int_equal(baseline->site_count, 2);
 	for (size_t i = 0; i < 2; i++) {
@@ -126,23 +121,21 @@ TEST(figures_are_over_the_runs_and_zero_where_a_run_has_nothing)
 TEST(siblings_are_one_row)
 {
 	const struct held held[] = { { 41, 3 * MIB, 1, false, HEAP }, { 41, 5 * MIB, 12, false, HEAP } };
-	struct baseline *baseline = one_run(held, 2);
+	OWNED_BY(baseline) struct baseline *baseline = one_run(held, 2);
 
 	assert_int_equal(baseline->site_count, 1);
 	assert_int_equal(baseline->sites[0].live_bytes.max, 8 * MIB);
 	assert_int_equal(baseline->sites[0].run_count, 1);
 	assert_int_equal(baseline->sites[0].leak, MODEL_LEAK_LEAK);
-	baseline_free(baseline);
 }
 
 TEST(a_run_without_anything_is_a_run)
 {
-	struct baseline *baseline = one_run(NULL, 0);
+	OWNED_BY(baseline) struct baseline *baseline = one_run(NULL, 0);
 
 	assert_int_equal(baseline->run_count, 1);
 	assert_int_equal(baseline->site_count, 0);
 	assert_int_equal(baseline->domain_count, HAND_DOMAINS);
-	baseline_free(baseline);
 }
 
 TEST(a_program_is_a_name_without_the_interpreters_version)
@@ -175,16 +168,14 @@ TEST(a_baseline_survives_its_file)
 {
 	const struct held held[] = { { 41, 10 * MIB, 12, false, HEAP }, { 52, 4 * MIB, 1, false, CUDA0 } };
 	struct baseline *written = one_run(held, 2);
-	struct baseline *read;
 	struct fail fail;
-	FILE *stream;
 
 	written->domains[0].elsewhere_bytes = 7 * MIB;
 	strcpy(written->sites[0].where, "\"quoted\\\xff\" \xe2\x82\xac");
-	stream = fopen(scratch_file, "w");
+	FILE *stream = fopen(scratch_file, "w");
 	baseline_write(written, stream);
 	assert_int_equal(fclose(stream), 0);
-	read = baseline_read(scratch_file, &fail);
+	struct baseline *read = baseline_read(scratch_file, &fail);
 	assert_non_null(read);
 	assert_int_equal(read->run_count, 1);
 	assert_string_equal(read->python_version, "3.11.7");
@@ -318,8 +309,8 @@ rows_of(const struct held *held)
 TEST(worse_is_above_the_tolerance)
 {
 	for (size_t i = 0; i < ARRAY_LEN(comparisons); i++) {
-		struct baseline *good = one_run(comparisons[i].before, rows_of(comparisons[i].before));
-		struct baseline *tested = one_run(comparisons[i].now, rows_of(comparisons[i].now));
+		OWNED_BY(baseline) struct baseline *good = one_run(comparisons[i].before, rows_of(comparisons[i].before));
+		OWNED_BY(baseline) struct baseline *tested = one_run(comparisons[i].now, rows_of(comparisons[i].now));
 		struct check *check = check_compare(good, tested, usual, NULL);
 
 		char result[256] = "";
@@ -332,8 +323,6 @@ TEST(worse_is_above_the_tolerance)
 		if (strcmp(result, comparisons[i].result) != 0)
 			fail_msg("%s: %s, wanted %s", comparisons[i].why, result, comparisons[i].result);
 		check_free(check);
-		baseline_free(good);
-		baseline_free(tested);
 	}
 }
 
@@ -389,23 +378,18 @@ TEST(of_several_runs_the_least_leak_and_the_median_peak_count)
 {
 	const struct held low[] = { { 41, 100 * MIB, 1, false, HEAP } };
 	const struct held high[] = { { 41, 200 * MIB, 1, false, HEAP } };
-	struct baseline *good = one_run(low, 1);
+	OWNED_BY(baseline) struct baseline *good = one_run(low, 1);
 	struct baseline_builder *builder = baseline_begin();
-	struct baseline *tested;
-	struct check *check;
 
 	add_run(builder, high, 1);
 	add_run(builder, low, 1);
 	add_run(builder, high, 1);
-	tested = baseline_finish(builder);
-	check = check_compare(good, tested, usual, NULL);
+	OWNED_BY(baseline) struct baseline *tested = baseline_finish(builder);
+	OWNED_BY(check) struct check *check = check_compare(good, tested, usual, NULL);
 	assert_int_equal(check->failed_count, 1);
 	assert_int_equal(check->rules[0].kind, CHECK_PEAK);
 	assert_int_equal(check->rules[0].after_bytes, 200 * MIB);
 	assert_string_equal(check->rules[0].where, "train.py:41 epoch");
-	check_free(check);
-	baseline_free(good);
-	baseline_free(tested);
 }
 
 /* The names of all test cases, in the order of the file. */
@@ -416,7 +400,6 @@ junit_names(struct check *check, char *names, size_t room)
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
 	size_t cases = 0;
-	char counted[32];
 
 	render_check_junit(check, stream);
 	assert_int_equal(fclose(stream), 0);
@@ -427,7 +410,7 @@ junit_names(struct check *check, char *names, size_t room)
 		at += strlen("<testcase classname=\"kmemshim\" name=\"");
 		(void)snprintf(names + used, room - used, "%.*s;", (int)strcspn(at, "\""), at);
 	}
-	(void)snprintf(counted, sizeof(counted), "tests=\"%zu\"", cases);
+	const char *counted = TEXT(32, "tests=\"%zu\"", cases);
 	assert_non_null(strstr(text, counted));
 	free(text);
 }
@@ -439,13 +422,13 @@ TEST(junit_names_are_those_of_the_baseline)
 		                                  "peak heap;",          "live heap;", "peak mmap;",   "live mmap;" };
 	const struct held before[] = { { 41, 100 * MIB, 1, false, HEAP } };
 	const struct held worse[] = { { 41, 300 * MIB, 1, false, HEAP }, { 52, 9 * MIB, 12, false, HEAP } };
-	struct baseline *good = one_run(before, 1);
-	struct baseline *bad = one_run(worse, 2);
+	OWNED_BY(baseline) struct baseline *good = one_run(before, 1);
+	OWNED_BY(baseline) struct baseline *bad = one_run(worse, 2);
 
 	bad->domains[0] = bad->domains[1]; // by name: nothing but heap was used
 	bad->domain_count = 1;
 	for (unsigned round = 0; round < 3; round++) {
-		struct check *check = check_compare(good, round == 0 ? good : bad, usual, NULL);
+		OWNED_BY(check) struct check *check = check_compare(good, round == 0 ? good : bad, usual, NULL);
 		size_t length = 0;
 		char names[600];
 
@@ -456,10 +439,7 @@ TEST(junit_names_are_those_of_the_baseline)
 			length += strlen(wanted[i]);
 		}
 		assert_int_equal(strlen(names), length);
-		check_free(check);
 	}
-	baseline_free(good);
-	baseline_free(bad);
 }
 
 RUN_TESTS_IN(scratch_make, scratch_remove)

@@ -4,16 +4,12 @@
 #include "test.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/memory.h"
 #include "base/regular_file.h"
 #include "base/yaml_read.h"
-#include "gate/config.h"
 #include "gate/pattern.h"
 #include "scratch.h"
+#include "owned.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -37,6 +33,7 @@ read_text(const char *text, struct fail *fail)
 TEST(what_is_written_is_read)
 {
 	struct fail fail = { .text = "" };
+	OWNED_BY(config)
 	struct config *config = read_text("budgets:\n"
 	                                  "  total: {peak: 500 MiB, live: +5 %}\n"
 	                                  "  domains:\n"
@@ -84,7 +81,6 @@ TEST(what_is_written_is_read)
 	assert_int_equal(config->retries, 0);
 	assert_int_equal(config->absolute_bytes, 2 * MIB);
 	assert_int_equal(config->relative_ppm, 70000);
-	config_free(config);
 }
 
 /* A file that says nothing, and the one that --init writes: what holds without one. */
@@ -119,7 +115,6 @@ TEST(the_examples_of_the_template_can_be_read)
 	char *text = NULL;
 	size_t bytes = 0;
 	FILE *stream = open_memstream(&text, &bytes);
-	struct config *config;
 
 	config_template(stream);
 	assert_int_equal(fclose(stream), 0);
@@ -127,13 +122,12 @@ TEST(the_examples_of_the_template_can_be_read)
 		if ((at == text || at[-1] == '\n' || at[-1] == ' ') && at[1] != '\n' && (at[1] != ' ' || at[2] == ' '))
 			memmove(at, at + 1, strlen(at)); // "#total:", "#  absolute: 1 MiB"
 	}
-	config = read_text(text, &fail);
+	OWNED_BY(config) struct config *config = read_text(text, &fail);
 	if (config == NULL)
 		fail_msg("%s\n%s", fail.text, text);
 	assert_int_equal(config->budget_count, 4);
 	assert_int_equal(config->suppression_count, 1);
 	assert_true(config->has_absolute && config->has_relative);
-	config_free(config);
 	free(text);
 }
 
@@ -213,7 +207,7 @@ TEST(suppressions_of_leak_sanitizer_are_read)
 	static const char file[] = "# known\n\n  leak:libfoo.so  \nleak:^grow$\r\n";
 	static const char *const wrong[] = { "leak:a\nrace:b\n", "leak:\n", "foo\n" };
 	struct fail fail = { .text = "" };
-	struct config *config = read_text("", &fail);
+	OWNED_BY(config) struct config *config = read_text("", &fail);
 
 	write_bytes(scratch_file, file, strlen(file));
 	assert_true(add_lsan(config, scratch_file, &fail));
@@ -228,14 +222,13 @@ TEST(suppressions_of_leak_sanitizer_are_read)
 		assert_null(strstr(fail.text, "race")); // it may be any file that the job may read
 		assert_non_null(strstr(fail.text, i == 0 ? ":2:1: expected leak:PATTERN" : ":1:1:"));
 	}
-	config_free(config);
 }
 
 /* Whoever sends a branch sends its configuration: these took minutes. */
 TEST(what_costs_more_than_it_has_bytes_is_refused)
 {
 	static const char *const parts[] = { "[", "{b: ", "- " };
-	char *text = memory_zeroed(YAML_READ_BYTES_MAX + 100, 1);
+	OWNED char *text = memory_zeroed(YAML_READ_BYTES_MAX + 100, 1);
 	struct fail fail;
 
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
@@ -249,14 +242,12 @@ TEST(what_costs_more_than_it_has_bytes_is_refused)
 	memset(text, '#', YAML_READ_BYTES_MAX + 1);
 	assert_null(read_text(text, &fail));
 	assert_non_null(strstr(fail.text, "has more than 65536 bytes"));
-	struct config *config = read_text("", &fail);
+	OWNED_BY(config) struct config *config = read_text("", &fail);
 	write_bytes(scratch_file, text, YAML_READ_BYTES_MAX / 2);
 	for (int i = 0; i < 2; i++) // it may name one file as often as it likes
 		assert_true(add_lsan(config, scratch_file, &fail));
 	assert_false(add_lsan(config, scratch_file, &fail));
 	assert_non_null(strstr(fail.text, "more than 64 KiB in all"));
-	config_free(config);
-	free(text);
 }
 
 static const struct {

@@ -7,16 +7,13 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "capture/kill_counters.h"
 #include "launch/launcher_guard.h"
+#include "base/memory.h"
 
 #define MOMENT_US 1000
 #define MOMENTS_MAX 100000 // what never comes must not hold up the rest
@@ -51,8 +48,6 @@ is_alone(void)
 static void
 killed_at_2(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns)
 {
-	(void)leak_limit_bytes;
-	(void)stop_ns;
 	if (strcmp(pid, "2") == 0)
 		(void)raise(SIGKILL);
 	if (strcmp(pid, "3") == 0)
@@ -65,18 +60,15 @@ static unsigned
 killed_looks(const char *lines, const char *action)
 {
 	char folder[] = "/tmp/kmem-guard-XXXXXX";
-	char path[PATH_MAX];
 	const struct guard_task task = { .folder = mkdtemp(folder), .action = action, .look = killed_at_2 };
-	unsigned killed;
-	int pipe_end;
 
 	assert_true(launcher_guard_start(&task, 1000) > 0);
-	(void)snprintf(path, sizeof(path), KMEM_GUARD_PIPE, folder, "1");
-	pipe_end = open(path, O_WRONLY);
+	const char *path = TEXT(PATH_MAX, KMEM_GUARD_PIPE, folder, "1");
+	int pipe_end = open(path, O_WRONLY);
 	assert_true(pipe_end >= 0);
 	assert_int_equal(write(pipe_end, lines, strlen(lines)), strlen(lines));
 	(void)close(pipe_end);
-	killed = launcher_guard_end();
+	unsigned killed = launcher_guard_end();
 	assert_int_equal(rmdir(folder), 0);
 	return killed;
 }
@@ -98,12 +90,11 @@ TEST(so_they_are_beside_a_command)
 TEST(what_is_no_pid_is_passed_over)
 {
 	char written[] = "/tmp/kmem-guard-written-XXXXXX";
-	char action[96];
 	int file = mkstemp(written);
 	char text[32] = "";
 
 	assert_true(file >= 0);
-	(void)snprintf(action, sizeof(action), "exec:echo $KMEMSHIM_GUARD_PID >>%s", written);
+	const char *action = TEXT(96, "exec:echo $KMEMSHIM_GUARD_PID >>%s", written);
 	assert_int_equal(killed_looks("$(x)\n-1\n1x\n\n 7\n2 \n2 x\n12\n", action), 0);
 	for (int i = 0; i < 1000 && read(file, text, sizeof(text) - 1) == 0; i++) // nobody waits for the command
 		(void)usleep(10000);
@@ -138,9 +129,7 @@ TEST(looks_are_taken_one_by_one)
 
 TEST(a_command_does_not_wait_for_a_look)
 {
-	char action[64];
-
-	(void)snprintf(action, sizeof(action), "exec:echo >%s", told);
+	const char *action = TEXT(64, "exec:echo >%s", told);
 	assert_int_equal(killed_looks("4 1000\n4 1000\n1\n", action), 0);
 	assert_int_equal(unlink(told), 0);
 }

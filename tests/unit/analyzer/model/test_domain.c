@@ -3,8 +3,6 @@
  */
 #include "test.h"
 
-#include <stdbool.h>
-
 #include "kmem_format.h"
 #include "model/domain.h"
 

@@ -3,14 +3,9 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "capture_builder.h"
 #include "kmem_words.h"
 #include "load_built.h"
-#include "model/model_load.h"
-#include "scratch.h"
+#include "owned.h"
 
 /*
  * A line of two threads: one allocated 10 blocks of 1,000 bytes by the time of the exit, the other released 8 of them afterwards, in a
@@ -25,8 +20,6 @@ new_scene(struct kmem_exit **taken)
 	uint32_t stack = capture_builder_stack(builder, frames, 2, 0);
 	uint32_t site = capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, 10000, 10, 0, 0);
 	uint32_t other = capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, 0, 0, 8000, 8);
-	struct kmem_generations *block;
-	struct kmem_generations *copy;
 
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, capture_builder_stack(builder, late, 2, 0), 300, 1, 0, 0);
 	capture_builder_site_at(builder, site)->slot = 1;
@@ -34,7 +27,7 @@ new_scene(struct kmem_exit **taken)
 	capture_builder_site_at(builder, other)->slot = 2;
 	capture_builder_site_at(builder, other)->first_generation = 40;
 	capture_builder_header(builder)->generation_clock = 40;
-	block = capture_builder_generations(builder, site, 12, 20);
+	struct kmem_generations *block = capture_builder_generations(builder, site, 12, 20);
 	*capture_builder_born(block, 15) = 2; // what was not released
 	*taken = capture_builder_exit(builder, 1, 1);
 	(*taken)->clock = 21;
@@ -42,7 +35,7 @@ new_scene(struct kmem_exit **taken)
 	(*taken)->sites[0] = (struct kmem_exit_site){
 		.site = site + 1, .generations = 1, .live_bytes = 10000, .live_count = 10
 	};
-	copy = (struct kmem_generations *)(void *)&(*taken)->sites[1];
+	struct kmem_generations *copy = (struct kmem_generations *)(void *)&(*taken)->sites[1];
 	copy->site = site + 1;
 	capture_builder_births(copy, 12, 20);
 	for (unsigned tick = 12; tick <= 20; tick++)
@@ -100,7 +93,6 @@ TEST(what_cannot_be_is_left_out_and_told)
 	for (unsigned i = 0; i < 9; i++) {
 		struct kmem_exit *taken;
 		struct capture_builder *builder = new_scene(&taken);
-		struct model *model;
 
 		switch (i) {
 		case 0:
@@ -132,16 +124,11 @@ TEST(what_cannot_be_is_left_out_and_told)
 			break;
 		}
 		capture_builder_seal(&taken->record);
-		model = load_built(builder, KMEM_STATE_CLEAN_EXIT);
+		OWNED_BY(model) struct model *model = load_built(builder, KMEM_STATE_CLEAN_EXIT);
 		assert_int_equal(model->damage_count, 1);
 		assert_non_null(strstr(model->damages[0], "the figures from the start of the exit contradict"));
 		assert_int_equal(model->sites[0].live_bytes, 2000);
-		model_free(model);
 	}
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

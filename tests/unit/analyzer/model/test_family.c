@@ -1,20 +1,15 @@
 /*
  * test_family.c - processes of one session: who copied whose memory, what was held at the same time, whom the kernel killed?
  */
-#include "test.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "analysis/rank.h"
 #include "capture_builder.h"
 #include "kmem_words.h"
-#include "model/model_load.h"
 #include "scratch.h"
 #include "verdict/verdict.h"
 #include "written.h"
+#include "owned.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define SECOND UINT64_C(1000000000)
@@ -61,17 +56,14 @@ identify(struct capture_builder *builder, const struct member *member)
 static void
 finish(struct capture_builder *builder, const struct member *member)
 {
-	char path[128];
 	size_t bytes;
-	unsigned char *file;
 
 	if (member->state == KMEM_STATE_CLEAN_EXIT) {
 		capture_builder_header(builder)->ended_monotonic_ns = (1 + member->end) * SECOND;
 		capture_builder_header(builder)->exit_code = 0;
 	}
-	file = capture_builder_finish(builder, member->state, &bytes);
-	(void)snprintf(path, sizeof(path), "%s/p.%u.%llu.kmem", scratch_folder, member->pid,
-	               (unsigned long long)member->start);
+	unsigned char *file = capture_builder_finish(builder, member->state, &bytes);
+	const char *path = TEXT(128, "%s/p.%u.%llu.kmem", scratch_folder, member->pid, (unsigned long long)member->start);
 	capture_builder_write(path, file, bytes);
 	free(file);
 	capture_builder_free(builder);
@@ -123,15 +115,9 @@ write_child(const struct member *member)
 static struct model *
 load(const struct member *members, size_t count)
 {
-	struct model_options options = { .capture = scratch_folder };
-	struct fail fail = { .text = "" };
-	struct model *model;
-
 	for (size_t i = 0; i < count; i++)
 		(i == 0 ? write_parent : write_child)(&members[i]);
-	model = model_load(&options, &fail);
-	if (model == NULL)
-		fail_msg("%s", fail.text);
+	struct model *model = loaded((struct model_options){ .capture = scratch_folder });
 	assert_int_equal(model->process_count, count);
 	rank_leaks_classify(model);
 	return model;
@@ -140,11 +126,19 @@ load(const struct member *members, size_t count)
 static void
 no_counters(const struct kmem_identity *identity, struct kmem_kill_counters *counters)
 {
-	(void)identity;
 	memset(counters, 0xff, sizeof(*counters));
 }
 
 static const struct verdict_now now = { .boot_id = "this-boot", .read_counters = no_counters };
+
+static struct verdict verdict;
+
+static void
+decide(struct model *model)
+{
+	rank_leaks_classify(model);
+	verdict_decide((struct finished_model){ model }, &now, &verdict);
+}
 
 TEST(copies_are_told_with_the_lines_that_built_them)
 {
@@ -154,20 +148,18 @@ TEST(copies_are_told_with_the_lines_that_built_them)
 		{ 102, PARENT, 11, 21, 0, 70, KMEM_STATE_CLEAN_EXIT }, { 103, PARENT, 30, 40, 0, 60, KMEM_STATE_CLEAN_EXIT },
 		{ 104, PARENT, 31, 41, 0, 50, KMEM_STATE_CLEAN_EXIT }, { 105, PARENT, 31, 41, 0, 5, KMEM_STATE_CLEAN_EXIT },
 	};
-	struct model *model = load(members, 6);
-	struct verdict verdict;
+	OWNED_BY(model) struct model *model = load(members, 6);
 
 	assert_int_equal(model->processes[1].parent, 0);
 	assert_int_equal(model->processes[1].inherited_bytes, 90 * MIB);
 	assert_int_equal(model->processes[1].built_count, 2); // threads are one, a record that is not there is none
 	assert_int_equal(model->processes[1].built[0].live_bytes, 60 * MIB);
-	verdict_decide((struct finished_model){ model }, &now, &verdict);
+	decide(model);
 	assert_non_null(strstr(verdict.text, "4 child processes copied at least 150 MiB of what "));
 	assert_non_null(strstr(verdict.text, "What it had built before it forked: 60.0 MiB allocated at train.py:"));
 	assert_non_null(strstr(verdict.text, "load; 30.0 MiB allocated at train.py:"));
 	assert_non_null(strstr(verdict.text, "writes its reference count"));
 	assert_non_null(strstr(verdict.next, "NumPy array"));
-	model_free(model);
 }
 
 /* Also where the parent has released all the objects by its end: no sample of them is left. */
@@ -175,11 +167,8 @@ TEST(inherited_objects_are_not_counted_with_their_arenas_too)
 {
 	static const struct member parent = { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT };
 	static const struct member child = { 101, PARENT, 10, 20, 0, 0, KMEM_STATE_CLEAN_EXIT };
-	struct model_options options = { .capture = scratch_folder };
-	struct fail fail = { .text = "" };
 	struct capture_builder *builder = capture_builder_new();
 	struct kmem_inherited *inherited;
-	struct model *model;
 
 	identify(builder, &parent);
 	capture_builder_header(builder)->python_sample_bytes = kmem_twice(KMEM_PYTHON_SAMPLE_BYTES);
@@ -200,13 +189,10 @@ TEST(inherited_objects_are_not_counted_with_their_arenas_too)
 	inherited->figures_checksum = kmem_inherited_figures(inherited);
 	finish(builder, &child);
 
-	model = model_load(&options, &fail);
-	if (model == NULL)
-		fail_msg("%s", fail.text);
+	OWNED_BY(model) struct model *model = loaded((struct model_options){ .capture = scratch_folder });
 	assert_int_equal(model->processes[1].built_count, 2);
 	assert_int_equal(model->processes[1].built[0].live_bytes, 90 * MIB);
 	assert_int_equal(model->processes[1].built[1].live_bytes, 10 * MIB);
-	model_free(model);
 }
 
 /* A session of two: the child inherited 60 MiB, 20 MiB, and 10 MiB in which samples counted as copied may not be what was copied. */
@@ -215,11 +201,8 @@ load_copied_samples(uint64_t copied_mib, uint32_t most, uint32_t few, uint32_t d
 {
 	static const struct member parent = { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT };
 	struct member child = { 101, PARENT, 10, 20, 0, copied_mib, KMEM_STATE_CLEAN_EXIT };
-	struct model_options options = { .capture = scratch_folder };
-	struct fail fail = { .text = "" };
 	struct capture_builder *builder = capture_builder_new();
 	struct kmem_inherited *inherited;
-	struct model *model;
 
 	identify(builder, &parent);
 	capture_builder_header(builder)->python_sample_bytes = kmem_twice(KMEM_PYTHON_SAMPLE_BYTES);
@@ -242,18 +225,15 @@ load_copied_samples(uint64_t copied_mib, uint32_t most, uint32_t few, uint32_t d
 	inherited->sites[1].copied_samples = kmem_twice_16(most);
 	inherited->sites[2].copied_samples = damaged;
 	finish(builder, &child);
-	model = model_load(&options, &fail);
-	if (model == NULL)
-		fail_msg("%s", fail.text);
+	struct model *model = loaded((struct model_options){ .capture = scratch_folder });
 	assert_int_equal(model->processes[1].built_count, 3);
 	return model;
 }
 
 TEST(copied_samples_are_bytes_of_their_line)
 {
-	struct model *model = load_copied_samples(40, 64, 4, 0);
+	OWNED_BY(model) struct model *model = load_copied_samples(40, 64, 4, 0);
 	const struct model_built *built = model->processes[1].built;
-	struct verdict verdict;
 
 	assert_int_equal(model->damage_count, 0);
 	assert_int_equal(built[0].copied_bytes, 1 * MIB);
@@ -261,39 +241,33 @@ TEST(copied_samples_are_bytes_of_their_line)
 	assert_int_equal(built[1].copied_error_bytes, model_estimate_error(KMEM_PYTHON_SAMPLE_BYTES, 16 * MIB));
 	assert_int_equal(built[2].copied_bytes, 0);
 	assert_int_equal(built[2].copied_error_bytes, 0);
-	rank_leaks_classify(model);
-	verdict_decide((struct finished_model){ model }, &now, &verdict);
+	decide(model);
 	assert_non_null(
 		strstr(verdict.text, " 60.0 MiB allocated at train.py:")); // less than half is known by line: in order of size
-	model_free(model);
 }
 
 /* A line has no more copied than it had, and all lines no more than the process. What was copied most is named first. */
 TEST(lines_have_no_more_copied_than_the_process)
 {
-	struct model *model = load_copied_samples(16, 120, 48, 0); // 30 MiB of 20, and 12 MiB
+	OWNED_BY(model) struct model *model = load_copied_samples(16, 120, 48, 0); // 30 MiB of 20, and 12 MiB
 	const struct model_built *built = model->processes[1].built;
-	struct verdict verdict;
 
 	assert_int_equal(built[0].copied_bytes, 6 * MIB);
 	assert_int_equal(built[1].copied_bytes, 10 * MIB);
 	assert_in_range(built[1].copied_error_bytes, MIB, model_estimate_error(KMEM_PYTHON_SAMPLE_BYTES, 20 * MIB) / 2 + 1);
-	rank_leaks_classify(model);
-	verdict_decide((struct finished_model){ model }, &now, &verdict);
+	decide(model);
 	assert_non_null(strstr(verdict.text, " 20.0 MiB allocated at train.py:"));
 	assert_non_null(strstr(verdict.text, ", of which it copied about 10.0 MiB (± "));
-	model_free(model);
 }
 
 TEST(a_damaged_count_of_copied_samples_is_left_out)
 {
-	struct model *model = load_copied_samples(40, 64, 4, 0x00050005);
+	OWNED_BY(model) struct model *model = load_copied_samples(40, 64, 4, 0x00050005);
 
 	assert_int_equal(model->damage_count, 1);
 	assert_non_null(strstr(model->damages[0], "what it copied of record 3: 0x00050005 is not a doubled number"));
 	assert_int_equal(model->processes[1].built[1].copied_bytes, 16 * MIB);
 	assert_int_equal(model->processes[1].built[2].copied_bytes, 0);
-	model_free(model);
 }
 
 TEST(small_copies_are_not_told)
@@ -302,12 +276,10 @@ TEST(small_copies_are_not_told)
 		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
 		{ 101, PARENT, 10, 20, 0, 12, KMEM_STATE_CLEAN_EXIT },
 	};
-	struct model *model = load(members, 2);
-	struct verdict verdict;
+	OWNED_BY(model) struct model *model = load(members, 2);
 
-	verdict_decide((struct finished_model){ model }, &now, &verdict);
+	decide(model);
 	assert_null(strstr(verdict.text, "copied"));
-	model_free(model);
 }
 
 TEST(sums_say_what_was_there_at_the_same_time)
@@ -319,7 +291,7 @@ TEST(sums_say_what_was_there_at_the_same_time)
 		{ 102, PARENT, 20, 40, 40, 0, KMEM_STATE_CLEAN_EXIT },
 		{ 103, PARENT, 30, 50, 60, 0, KMEM_STATE_CLEAN_EXIT },
 	};
-	struct model *model = load(members, 4);
+	OWNED_BY(model) struct model *model = load(members, 4);
 	unsigned seen = 0;
 
 	assert_int_equal(model->domains[0].peak_bytes, 490 * MIB);
@@ -332,7 +304,6 @@ TEST(sums_say_what_was_there_at_the_same_time)
 		seen += model->sites[i].process_count == 3;
 	}
 	assert_int_equal(seen, 1);
-	model_free(model);
 }
 
 /* Who was killed may have ended before the next one began: unless it was seen later, or alone could have started that one. */
@@ -357,10 +328,9 @@ TEST(sums_over_processes_of_unknown_end_say_so)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct model *model = load(cases[i].members, 3);
+		OWNED_BY(model) struct model *model = load(cases[i].members, 3);
 
 		assert_int_equal(model->unknown_end_count, cases[i].unknown);
-		model_free(model);
 	}
 }
 
@@ -371,25 +341,18 @@ TEST(an_image_that_was_replaced_unseen_is_not_gone)
 		{ PARENT, 0, 0, 0, 0, 0, KMEM_STATE_RUNNING },
 		{ PARENT, 0, 5, 9, 0, 0, KMEM_STATE_CLEAN_EXIT },
 	};
-	struct model *model;
 	struct capture_builder *builder = capture_builder_new();
-	struct model_options options = { .capture = scratch_folder };
-	struct fail fail;
-	struct verdict verdict;
 
 	write_parent(&members[0]);
 	identify(builder, &members[1])->is_first = 0;
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, line_in(builder, "load", 0), 20 * MIB, 1, 0, 0);
 	finish(builder, &members[1]);
-	model = model_load(&options, &fail);
-	assert_non_null(model);
+	OWNED_BY(model) struct model *model = loaded((struct model_options){ .capture = scratch_folder });
 	assert_int_equal(model->processes[0].state, KMEM_STATE_EXEC_REPLACED);
 	assert_int_equal(model->domains[0].live_bytes, 310 * MIB);
 	assert_int_equal(model->domains[0].together_live_bytes, 290 * MIB); // the first image had ended
-	rank_leaks_classify(model);
-	verdict_decide((struct finished_model){ model }, &now, &verdict);
+	decide(model);
 	assert_string_equal(verdict_cause_name(verdict.cause), "exited");
-	model_free(model);
 }
 
 TEST(a_child_that_the_kernel_killed_is_no_good_end)
@@ -409,11 +372,10 @@ TEST(a_child_that_the_kernel_killed_is_no_good_end)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct model *model = load(members, 2);
 		struct kmem_launcher launcher = { .is_filled = 1 };
-		struct verdict verdict;
 
 		launcher.after.cgroup_oom_kill = cases[i].kills;
 		model->processes[0].launcher = &launcher;
-		verdict_decide((struct finished_model){ model }, &now, &verdict);
+		decide(model);
 		assert_string_equal(verdict_cause_name(verdict.cause), cases[i].cause);
 		assert_int_equal(verdict.has_ended_well, cases[i].has_ended_well);
 		assert_ptr_equal(verdict.lost_child, &model->processes[1]);
@@ -445,13 +407,12 @@ TEST(a_program_that_was_stopped_tells_of_its_killed_child)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct model *model = load(members, 2);
+		OWNED_BY(model) struct model *model = load(members, 2);
 		struct kmem_launcher launcher = { .is_filled = 1, .wait_status = cases[i].signal };
-		struct verdict verdict;
 
 		launcher.after.cgroup_oom_kill = cases[i].kills;
 		model->processes[0].launcher = &launcher;
-		verdict_decide((struct finished_model){ model }, &now, &verdict);
+		decide(model);
 		assert_string_equal(verdict_cause_name(verdict.cause), cases[i].cause);
 		assert_false(verdict.has_ended_well);
 		if (strcmp(cases[i].cause, "child-killed") == 0) {
@@ -463,7 +424,6 @@ TEST(a_program_that_was_stopped_tells_of_its_killed_child)
 			                       "hold less in each child process, run fewer of them at once, or give the "
 			                       "program more memory"));
 		}
-		model_free(model);
 	}
 }
 
@@ -489,15 +449,13 @@ TEST(the_table_says_how_much_is_known_of_copies)
 		{ 102, PARENT, 10, 0, 10, 0, KMEM_STATE_RUNNING },
 		{ 103, PARENT, 10, 30, 10, 0, KMEM_STATE_CLEAN_EXIT },
 	};
-	struct model *model = load(members, 4);
-	char *text = totals_of(model);
+	OWNED_BY(model) struct model *model = load(members, 4);
+	OWNED char *text = totals_of(model);
 
 	assert_non_null(strstr(text, "peak       live  inherited       copied\n"));
 	assert_non_null(strstr(text, "   90.0 MiB  >= 40.0 MiB\n"));
 	assert_non_null(strstr(text, "   90.0 MiB    not known\n"));
 	assert_non_null(strstr(text, "   90.0 MiB    none seen\n"));
-	free(text);
-	model_free(model);
 }
 
 /* A heap of 10 MiB beside mappings of 7: the process held 17, whatever each of its domains held at most. */
@@ -505,19 +463,16 @@ TEST(a_process_peaked_no_lower_than_it_stands)
 {
 	static const struct member members[] = { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
 		                                     { 101, PARENT, 10, 20, 10, 0, KMEM_STATE_RUNNING } };
-	struct model *model = load(members, 2);
+	OWNED_BY(model) struct model *model = load(members, 2);
 	struct kmem_heartbeat beats[2] = { { .live_bytes = 400 * MIB }, { .live_bytes = 300 * MIB } };
-	char *text;
 
 	model->processes[0].peak_bytes = 200 * MIB;
 	model->processes[0].live_bytes = 290 * MIB;
 	model->processes[1].heartbeats = beats;
 	model->processes[1].heartbeat_count = 2;
-	text = totals_of(model);
+	OWNED char *text = totals_of(model);
 	assert_non_null(strstr(text, "   290 MiB    290 MiB\n"));
 	assert_non_null(strstr(text, "   400 MiB    "));
-	free(text);
-	model_free(model);
 }
 
 /* Twelve are shown: 101, whose child 102 is large, is none of them. */
@@ -526,13 +481,11 @@ TEST(a_child_stands_below_who_is_shown)
 	struct member members[15] = { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
 		                          { 101, PARENT, 10, 80, 1, 0, KMEM_STATE_CLEAN_EXIT },
 		                          { 102, 101, 11, 80, 50, 0, KMEM_STATE_CLEAN_EXIT } };
-	struct model *model;
-	char *text;
 
 	for (unsigned i = 3; i < 15; i++)
 		members[i] = (struct member){ 100 + i, PARENT, 10 + i, 80, 20, 0, KMEM_STATE_CLEAN_EXIT };
-	model = load(members, 15);
-	text = totals_of(model);
+	OWNED_BY(model) struct model *model = load(members, 15);
+	OWNED char *text = totals_of(model);
 	assert_null(strstr(text, "  101  "));
 	assert_non_null(strstr(text, "    102  "));
 	for (const char *row = strstr(text, "\nProcesses") + 1; (row = strchr(row, '\n')) != NULL && row[1] == ' '; row++) {
@@ -541,8 +494,6 @@ TEST(a_child_stands_below_who_is_shown)
 		if (strncmp(row + 1, "  ...", 5) != 0)
 			assert_int_equal(strspn(row + 1, " "), is_first ? 2 : 4);
 	}
-	free(text);
-	model_free(model);
 }
 
 /* Of a process that was killed nothing else protects them. */
@@ -553,15 +504,11 @@ TEST(damaged_figures_are_told_and_left_out)
 		{ 101, PARENT, 10, 0, 0, 40, KMEM_STATE_RUNNING },
 	};
 	struct model *model = load(members, 2);
-	struct model_options options = { .capture = scratch_folder };
-	struct fail fail;
-	char path[128];
-	FILE *file;
 
 	assert_int_equal(model->damage_count, 0);
 	model_free(model);
-	(void)snprintf(path, sizeof(path), "%s/p.101.10.kmem", scratch_folder);
-	file = fopen(path, "r+");
+	const char *path = TEXT(128, "%s/p.101.10.kmem", scratch_folder);
+	FILE *file = fopen(path, "r+");
 	assert_non_null(file);
 	assert_int_equal(fseek(file,
 	                       offsetof(struct kmem_header, inherited) + offsetof(struct kmem_inherited, copied_bytes) + 4,
@@ -572,8 +519,7 @@ TEST(damaged_figures_are_told_and_left_out)
 		fseek(file, offsetof(struct kmem_header, inherited) + offsetof(struct kmem_inherited, sites), SEEK_SET), 0);
 	assert_int_equal(fputc(9, file), 9);
 	assert_int_equal(fclose(file), 0);
-	model = model_load(&options, &fail);
-	assert_non_null(model);
+	model = loaded((struct model_options){ .capture = scratch_folder });
 	assert_int_equal(model->damage_count, 2);
 	assert_non_null(strstr(model->damages[0], "what it copied: checksum wanted"));
 	assert_int_equal(model->processes[1].copied_bytes, 0);

@@ -3,8 +3,6 @@
  */
 #include "test.h"
 
-#include <string.h>
-
 #include "model/frame_rules.h"
 
 static struct model_frame

@@ -3,13 +3,8 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "capture_builder.h"
 #include "load_built.h"
-#include "model/model_load.h"
-#include "scratch.h"
+#include "owned.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -46,27 +41,23 @@ new_scene(struct kmem_guard **taken)
 static struct model *
 load_then(struct capture_builder *builder, enum kmem_state state)
 {
-	const struct model_options options = { .capture = scratch_file, .is_at_guard = true };
-	struct fail fail = { .text = "" };
 	struct model *model = load_built(builder, state);
 
 	model_free(model);
-	model = model_load(&options, &fail);
-	assert_non_null(model);
+	model = loaded((struct model_options){ .capture = scratch_file, .is_at_guard = true });
 	return model;
 }
 
 TEST(that_it_was_passed_is_known)
 {
 	struct kmem_guard *taken;
-	struct model *model = load_built(new_scene(&taken), KMEM_STATE_RUNNING);
+	OWNED_BY(model) struct model *model = load_built(new_scene(&taken), KMEM_STATE_RUNNING);
 
 	assert_int_equal(model->damage_count, 0);
 	assert_int_equal(model->processes[0].guard.number, 2);
 	assert_int_equal(model->processes[0].guard.used_bytes, 95 * MIB);
 	assert_int_equal(model->sites[0].live_bytes, 2000); // of the end
 	assert_int_equal(model->sites[1].live_bytes, 300);
-	model_free(model);
 }
 
 TEST(a_capture_is_read_as_of_then)
@@ -75,14 +66,13 @@ TEST(a_capture_is_read_as_of_then)
 
 	for (size_t i = 0; i < 2; i++) {
 		struct kmem_guard *taken;
-		struct model *model = load_then(new_scene(&taken), ends[i]);
+		OWNED_BY(model) struct model *model = load_then(new_scene(&taken), ends[i]);
 
 		assert_int_equal(model->damage_count, 0);
 		assert_int_equal(model->sites[0].live_bytes, 10000);
 		assert_int_equal(model->sites[0].live_count, 10);
 		assert_int_equal(model->sites[1].live_bytes, 0); // it came later
 		assert_int_equal(model->domains[0].live_bytes, 10000);
-		model_free(model);
 	}
 }
 
@@ -91,7 +81,6 @@ TEST(what_cannot_be_is_left_out_and_told)
 	for (unsigned which = 0; which < 6; which++) {
 		struct kmem_guard *taken;
 		struct capture_builder *builder = new_scene(&taken);
-		struct model *model;
 
 		if (which == 0)
 			taken->passing.site_count = 2; // more than the record has
@@ -106,10 +95,9 @@ TEST(what_cannot_be_is_left_out_and_told)
 		else
 			taken->passing.number = 0;
 		capture_builder_seal(&taken->record);
-		model = load_built(builder, KMEM_STATE_CLEAN_EXIT);
+		OWNED_BY(model) struct model *model = load_built(builder, KMEM_STATE_CLEAN_EXIT);
 		assert_int_equal(model->processes[0].guard.number, 0);
 		assert_true(is_told(model, "what was held at the guard contradicts itself"));
-		model_free(model);
 	}
 }
 

@@ -7,10 +7,8 @@ static struct hand_model hand;
 
 TEST(names_without_room_are_no_lines_either)
 {
-	struct model_site *site;
-
 	hand_model_make(&hand);
-	site = hand_model_site(&hand, HEAP, 41, 30 * MIB);
+	struct model_site *site = hand_model_site(&hand, HEAP, 41, 30 * MIB);
 	hand.process.peak_bytes = 100 * MIB;
 	hand.frames[0][3].file = "<name lost: no room in the capture>";
 	assert_int_equal(rank_elsewhere_bytes(&hand.model, NULL), 0);

@@ -4,15 +4,10 @@
 #include "test.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "capture_builder.h"
 #include "kmem_words.h"
 #include "load_built.h"
-#include "model/model_load.h"
-#include "scratch.h"
+#include "owned.h"
 
 #define R KMEM_PYTHON_SAMPLE_BYTES
 #define MIB (UINT64_C(1) << 20)
@@ -79,13 +74,12 @@ sum_of(const struct model *model, const char *name)
 TEST(objects_and_the_rest_are_the_arenas)
 {
 	struct capture_builder *builder = begin(R);
-	struct model *model;
 
 	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_ARENA, 90 * MIB, 10 * MIB);
 	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_IMPORT_CUT, 20 * MIB, 0);
 	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400200, 0, 80 * MIB, 20 * MIB);
 	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400300, 0, 10 * MIB, 0);
-	model = load_sound(builder);
+	OWNED_BY(model) struct model *model = load_sound(builder);
 	assert_int_equal(model->sample_bytes, R);
 	assert_int_equal(domain_of(model, "python/object")->live_bytes, 70 * MIB);
 	assert_int_equal(domain_of(model, "python/arena")->live_bytes, 30 * MIB);
@@ -95,26 +89,23 @@ TEST(objects_and_the_rest_are_the_arenas)
 	assert_int_equal(sum_of(model, "python/arena").peak_bytes, domain_of(model, "python/arena")->peak_bytes);
 	assert_int_equal(sum_of(model, "python/arena").process_count, 1);
 	assert_int_equal(model->processes[0].live_bytes, 100 * MIB);
-	model_free(model);
 }
 
 /* Chance: then each sample stands for less. */
 TEST(objects_are_never_more_than_the_arenas)
 {
 	struct capture_builder *builder = begin(R);
-	struct model *model;
 
 	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_ARENA, 40 * MIB, 0);
 	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400200, 0, 35 * MIB, 0);
 	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400300, 0, 15 * MIB, 0);
-	model = load_sound(builder);
+	OWNED_BY(model) struct model *model = load_sound(builder);
 	assert_int_equal(model->sample_bytes, R * 4 / 5);
 	assert_in_range(domain_of(model, "python/object")->live_bytes, 40 * MIB - 200, 40 * MIB);
 	assert_int_equal(domain_of(model, "python/object")->live_bytes + domain_of(model, "python/arena")->live_bytes,
 	                 40 * MIB);
 	assert_int_equal(sum_of(model, "python/object").samples, 50 * MIB / R);
 	assert_int_equal(model->processes[0].live_bytes, 40 * MIB);
-	model_free(model);
 }
 
 /* Chance at the peak alone says nothing of what is alive, and of what was allocated. */
@@ -122,14 +113,13 @@ TEST(a_peak_that_has_no_room_makes_nothing_else_less)
 {
 	struct capture_builder *builder = begin(R);
 	struct kmem_domain_row *objects = capture_builder_domain(builder, KMEM_DOMAIN_PYTHON_OBJECT);
-	struct model *model;
 
 	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_ARENA, 40 * MIB, 0);
 	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400200, 0, 200 * MIB, 190 * MIB);
 	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400300, 0, 15 * MIB, 0);
 	capture_builder_site_at(builder, 1)->peak = kmem_peak_pack(10 * MIB, 45 * MIB, 7);
 	objects->peak = kmem_peak_pack(25 * MIB, 60 * MIB, 7); // the second site has not changed since: its share is 15
-	model = load_sound(builder);
+	OWNED_BY(model) struct model *model = load_sound(builder);
 	assert_int_equal(model->sample_bytes, R);
 	assert_int_equal(domain_of(model, "python/object")->allocated_bytes, 215 * MIB);
 	assert_int_equal(domain_of(model, "python/object")->live_bytes, 25 * MIB);
@@ -137,7 +127,6 @@ TEST(a_peak_that_has_no_room_makes_nothing_else_less)
 	assert_in_range(domain_of(model, "python/object")->peak_bytes, 40 * MIB - 300, 40 * MIB);
 	assert_int_equal(sum_of(model, "python/object").peak_bytes, domain_of(model, "python/object")->peak_bytes);
 	assert_int_equal(sum_of(model, "python/object").samples, 25 * MIB / R);
-	model_free(model);
 }
 
 /* A forked child fills what was free in the arenas that it inherited, and then makes arenas of its own. */
@@ -153,18 +142,16 @@ TEST(objects_in_inherited_arenas_are_counted_too)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct capture_builder *builder = begin(R);
-		struct model *model;
 
 		capture_builder_domain(builder, KMEM_DOMAIN_PYTHON_ARENA)->inherited_bytes = cases[i].inherited_mib * MIB;
 		capture_builder_domain(builder, KMEM_DOMAIN_PYTHON_OBJECT)->inherited_bytes = 20 * MIB;
 		add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_ARENA, 5 * MIB, 0);
 		add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400200, 0, cases[i].objects_mib * MIB, 0);
-		model = load_sound(builder);
+		OWNED_BY(model) struct model *model = load_sound(builder);
 		assert_in_range(domain_of(model, "python/object")->live_bytes, cases[i].wanted_objects_mib * MIB - 200,
 		                cases[i].wanted_objects_mib * MIB);
 		assert_int_equal(domain_of(model, "python/arena")->live_bytes, cases[i].wanted_rest_mib * MIB);
 		assert_int_equal(domain_of(model, "python/arena")->peak_bytes, cases[i].wanted_rest_mib * MIB);
-		model_free(model);
 	}
 }
 
@@ -174,7 +161,6 @@ TEST(a_refused_arena_has_the_line_that_asked)
 	struct capture_builder *builder = begin(R);
 	uint64_t frames[] = { 0x400100, 0x500200 };
 	uint32_t stack = capture_builder_stack(builder, frames, 2, 0);
-	struct model *model;
 
 	capture_builder_site(builder, KMEM_DOMAIN_PYTHON_ARENA, stack, 40 * MIB, 40, 0, 0);
 	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400200, 0, 35 * MIB, 0);
@@ -182,54 +168,48 @@ TEST(a_refused_arena_has_the_line_that_asked)
 	capture_builder_header(builder)->failed[0] = (struct kmem_failed){
 		.sequence = 1, .site = 1, .domain = KMEM_DOMAIN_PYTHON_ARENA, .bytes = MIB
 	};
-	model = load_sound(builder);
+	OWNED_BY(model) struct model *model = load_sound(builder);
 	assert_int_equal(model->failed_count, 1);
 	assert_false(model->failed[0].site->is_rest_of_arenas);
 	assert_int_equal(model->failed[0].site->frame_count, 2);
 	assert_int_equal(model->failed[0].site->live_bytes, 0); // what it has is told with the rest
 	assert_int_equal(sum_of(model, "python/arena").live_bytes, 5 * MIB);
-	model_free(model);
 }
 
 TEST(without_a_sample_arenas_are_what_they_were)
 {
 	struct capture_builder *builder = begin(0);
-	struct model *model;
 
 	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_ARENA, 90 * MIB, 10 * MIB);
 	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_IMPORT_CUT, 20 * MIB, 0);
-	model = load_sound(builder);
+	OWNED_BY(model) struct model *model = load_sound(builder);
 	assert_int_equal(model->sample_bytes, 0);
 	assert_int_equal(domain_of(model, "python/arena")->live_bytes, 100 * MIB);
 	assert_int_equal(sum_of(model, "python/arena").process_count, 2);
 	for (size_t i = 0; i < model->site_count; i++)
 		assert_false(model->sites[i].is_rest_of_arenas);
-	model_free(model);
 }
 
 /* Generations count samples: those that are older than the counters are as many as the bytes say. */
 TEST(generations_are_of_samples)
 {
 	struct capture_builder *builder = begin(R);
-	struct kmem_generations *block;
-	struct model *model;
 
 	capture_builder_header(builder)->generation_clock = 40;
 	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_ARENA, 90 * MIB, 0);
 	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400200, 0, 90 * R, 10 * R);
 	capture_builder_site_at(builder, 1)->first_generation = 20;
-	block = capture_builder_generations(builder, 1, 32, 39);
+	struct kmem_generations *block = capture_builder_generations(builder, 1, 32, 39);
 	block->births |= 3u << 24;
 	for (unsigned tick = 32; tick <= 39; tick++)
 		*capture_builder_born(block, tick) = 9;
-	model = load_sound(builder);
+	OWNED_BY(model) struct model *model = load_sound(builder);
 	for (size_t i = 0; i < model->site_count; i++) {
 		if (model->sites[i].samples == 0)
 			continue;
 		assert_int_equal(model->sites[i].generations_total, 9);
 		assert_int_equal(model->sites[i].generations_alive, 9); // eight with nine each, and eight samples before them
 	}
-	model_free(model);
 }
 
 /* Of 10,000 draws of a Poisson number around k, at least 94 in 100 lie within the error that is told of them. */
@@ -299,8 +279,4 @@ TEST(any_figures_are_read)
 	}
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

@@ -3,15 +3,12 @@
  */
 #include "test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/place.h"
 #include "capture_builder.h"
-#include "model/model_load.h"
 #include "scratch.h"
+#include "owned.h"
 
 #define KEEP "keep=[]\ndef f(n):\n    keep.append(bytearray(n))\nprint(f.__code__.co_filename, len(In))"
 #define KEEP_HASH "1846177606" // as ipykernel 7.4 named it
@@ -40,13 +37,11 @@ allocate(struct capture_builder *builder, const char *file, uint64_t bytes)
 static void
 end(struct capture_builder *builder)
 {
-	char path[256];
 	size_t bytes;
-	unsigned char *file = capture_builder_finish(builder, KMEM_STATE_CLEAN_EXIT, &bytes);
+	OWNED unsigned char *file = capture_builder_finish(builder, KMEM_STATE_CLEAN_EXIT, &bytes);
 
-	(void)snprintf(path, sizeof(path), "%s/%u.kmem", scratch_folder, captures++);
+	const char *path = TEXT(256, "%s/%u.kmem", scratch_folder, captures++);
 	capture_builder_write(path, file, bytes);
-	free(file);
 	capture_builder_free(builder);
 }
 
@@ -60,9 +55,7 @@ load(void)
 	if (model == NULL)
 		fail_msg("%s", fail.text);
 	while (captures > 0) {
-		char path[256];
-
-		(void)snprintf(path, sizeof(path), "%s/%u.kmem", scratch_folder, --captures);
+		const char *path = TEXT(256, "%s/%u.kmem", scratch_folder, --captures);
 		(void)unlink(path);
 	}
 	return model;
@@ -92,7 +85,6 @@ text_of(const struct model *model, const char *file)
 TEST(runs_of_one_text_are_one_cell_across_kernels)
 {
 	struct capture_builder *builder = begin(100);
-	struct model *model;
 	char text[PLACE_TEXT_BYTES];
 
 	allocate(builder, "/tmp/ipykernel_100/" KEEP_HASH ".py", 1000);
@@ -103,7 +95,7 @@ TEST(runs_of_one_text_are_one_cell_across_kernels)
 	allocate(builder, "/var/tmp/ipykernel_200/" KEEP_HASH ".py", 500);
 	capture_builder_cell(builder, 3, KEEP, "", 0);
 	end(builder);
-	model = load();
+	OWNED_BY(model) struct model *model = load();
 	assert_int_equal(model->site_count, 1);
 	assert_int_equal(model->sites[0].live_bytes, 1500);
 	assert_int_equal(model->sites[0].process_count, 2);
@@ -113,13 +105,11 @@ TEST(runs_of_one_text_are_one_cell_across_kernels)
 	                    "cell In[7] line 3");
 	assert_string_equal(place_text("cell In[7]", 3, "f", "", 0, text), "cell In[7] line 3 f");
 	assert_string_equal(place_text("cell In[7]", 3, "<cell line: 1>", "", 0, text), "cell In[7] line 3");
-	model_free(model);
 }
 
 TEST(different_cells_of_one_number_stay_apart)
 {
 	struct capture_builder *builder = begin(100);
-	struct model *model;
 
 	allocate(builder, "/tmp/ipykernel_100/" KEEP_HASH ".py", 1000);
 	capture_builder_cell(builder, 2, KEEP, "", 0);
@@ -128,10 +118,9 @@ TEST(different_cells_of_one_number_stay_apart)
 	allocate(builder, "/tmp/ipykernel_200/1379592348.py", 500);
 	capture_builder_cell(builder, 2, "import os; os.getpid()", "", 0);
 	end(builder);
-	model = load();
+	OWNED_BY(model) struct model *model = load();
 	assert_int_equal(model->site_count, 2);
 	assert_string_not_equal(model->sites[0].where->file, model->sites[1].where->file);
-	model_free(model);
 }
 
 TEST(a_text_is_matched_without_the_newlines_that_ipython_drops)
@@ -141,34 +130,29 @@ TEST(a_text_is_matched_without_the_newlines_that_ipython_drops)
 
 	for (unsigned i = 0; i < 2; i++) {
 		struct capture_builder *builder = begin(100);
-		struct model *model;
 
 		allocate(builder, files[i], 1000);
 		capture_builder_cell(builder, 4, "import os; os.getpid()", "compiled", 0);
 		end(builder);
-		model = load();
+		OWNED_BY(model) struct model *model = load();
 		assert_string_equal(text_of(model, "cell In[4]"), "compiled");
-		model_free(model);
 	}
 }
 
 TEST(lines_of_a_cell_magic_are_those_of_the_notebook)
 {
 	struct capture_builder *builder = begin(100);
-	struct model *model;
 
 	allocate(builder, "/tmp/ipykernel_100/762965178.py", 1000);
 	capture_builder_cell(builder, 4, "\n%%kmem\na = 1", "get_ipython().run_cell_magic('kmem', '', 'a = 1\\n')", 0);
 	end(builder);
-	model = load();
+	OWNED_BY(model) struct model *model = load();
 	assert_string_equal(text_of(model, "cell In[4]"), "%%kmem\na = 1");
-	model_free(model);
 }
 
 TEST(names_with_a_number_need_nothing_else)
 {
 	struct capture_builder *builder = begin(100);
-	struct model *model;
 
 	allocate(builder, "<ipython-input-5-0123456789ab>", 1000);
 	allocate(builder, "<ipython-input-9-0123456789ab>", 500); // again
@@ -179,29 +163,26 @@ TEST(names_with_a_number_need_nothing_else)
 	builder = begin(200);
 	allocate(builder, "<ipython-input-9-ba9876543210>", 1);
 	end(builder);
-	model = load();
+	OWNED_BY(model) struct model *model = load();
 	assert_int_equal(model->site_count, 3);
 	assert_int_equal(site_of(model, "cell In[9]")->live_bytes, 1500);
 	assert_string_equal(text_of(model, "cell In[9]"), "a = 1");
 	assert_string_equal(text_of(model, "cell In[6]"), "");
 	assert_int_equal(site_of(model, "cell In[9] of 200 (#ba9876543210)")->live_bytes, 1);
-	model_free(model);
 }
 
 TEST(an_unknown_number_is_not_made_up)
 {
 	struct capture_builder *builder = begin(100);
-	struct model *model;
 	char text[PLACE_TEXT_BYTES];
 
 	allocate(builder, "/tmp/ipykernel_100/42.py", 1000);
 	capture_builder_cell(builder, 1, "something else", "", 0);
 	end(builder);
-	model = load();
+	OWNED_BY(model) struct model *model = load();
 	assert_string_equal(place_text(site_of(model, "cell #42")->where->file, 3, "<module>", "", 0, text),
 	                    "cell #42 line 3");
 	assert_string_equal(text_of(model, "cell #42"), "");
-	model_free(model);
 }
 
 TEST(what_only_looks_like_a_cell_is_a_file)
@@ -211,41 +192,34 @@ TEST(what_only_looks_like_a_cell_is_a_file)
 		"/tmp/ipykernel_1.py"
 	};
 	struct capture_builder *builder = begin(100);
-	struct model *model;
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		allocate(builder, files[i], 1000);
 	end(builder);
-	model = load();
+	OWNED_BY(model) struct model *model = load();
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		assert_int_equal(site_of(model, files[i])->live_bytes, 1000);
 	assert_int_equal(model->cell_count, 0);
-	model_free(model);
 }
 
 /* What the notebook's extension wrote beside the captures. */
 static void
 write_texts(const char *lines)
 {
-	char path[256];
-
-	(void)snprintf(path, sizeof(path), "%s/cells.jsonl", scratch_folder);
+	const char *path = TEXT(256, "%s/cells.jsonl", scratch_folder);
 	capture_builder_write(path, (const unsigned char *)lines, strlen(lines));
 }
 
 static void
 remove_texts(void)
 {
-	char path[256];
-
-	(void)snprintf(path, sizeof(path), "%s/cells.jsonl", scratch_folder);
+	const char *path = TEXT(256, "%s/cells.jsonl", scratch_folder);
 	(void)unlink(path);
 }
 
 TEST(the_extension_knows_what_the_interpreter_did_not_tell)
 {
 	struct capture_builder *builder = begin(100);
-	struct model *model;
 
 	allocate(builder, "/tmp/ipykernel_100/42.py", 1000);
 	allocate(builder, "/tmp/ipykernel_100/" KEEP_HASH ".py", 500);
@@ -257,7 +231,7 @@ TEST(the_extension_knows_what_the_interpreter_did_not_tell)
 		"{\"file\": \"/tmp/ipykernel_100/42.py\", \"execution_count\": 5, \"text\": \"\"}\n"
 		"{\"file\": \"/tmp/ipykernel_100/42.py\", \"execution_count\": 0, \"text\": \"\"}\n"
 		"{\"file\": \"/tmp/ipykernel_100/43.py\", \"execution_count\": 4, \"text\": \"holds nothing\"}\n");
-	model = load();
+	struct model *model = load();
 	assert_int_equal(model->damage_count, 0);
 	assert_int_equal(model->cell_count, 2);
 	assert_int_equal(site_of(model, "cell In[5]")->live_bytes, 1000);
@@ -270,12 +244,9 @@ TEST(the_extension_knows_what_the_interpreter_did_not_tell)
 TEST(what_ran_after_the_guard_is_known)
 {
 	struct capture_builder *builder = begin(100);
-	const struct model_cells_since *since;
-	struct kmem_guard *guard;
-	struct model *model;
 
 	allocate(builder, "train.py", 1000); // no cell holds anything
-	guard = capture_builder_guard(builder, 0);
+	struct kmem_guard *guard = capture_builder_guard(builder, 0);
 	guard->passing = (struct kmem_guard_passing){ .monotonic_ns = 5000, .limit_bytes = 1, .number = 1 };
 	capture_builder_seal(&guard->record);
 	end(builder);
@@ -284,8 +255,8 @@ TEST(what_ran_after_the_guard_is_known)
 		"{\"file\": \"/tmp/ipykernel_100/43.py\", \"execution_count\": 4, \"text\": \"1 + 1\", \"began_ns\": 6000}\n"
 		"{\"file\": \"/tmp/ipykernel_200/43.py\", \"execution_count\": 9, \"text\": \"of another kernel\", \"began_ns\": 6500}\n"
 		"{\"file\": \"/tmp/ipykernel_100/44.py\", \"execution_count\": 5, \"text\": \"%kmem\", \"began_ns\": 7000}\n");
-	model = load();
-	since = &model->processes[0].cells_since_guard;
+	struct model *model = load();
+	const struct model_cells_since *since = &model->processes[0].cells_since_guard;
 	assert_int_equal(model->damage_count, 0);
 	assert_int_equal(since->count, 2);
 	assert_int_equal(since->number, 5);
@@ -298,7 +269,6 @@ TEST(what_ran_after_the_guard_is_known)
 TEST(lines_that_are_no_cells_are_told_and_the_others_read)
 {
 	struct capture_builder *builder = begin(100);
-	struct model *model;
 
 	allocate(builder, "/tmp/ipykernel_100/42.py", 1000);
 	end(builder);
@@ -306,7 +276,7 @@ TEST(lines_that_are_no_cells_are_told_and_the_others_read)
 	            "[]\n\n"
 	            "{\"file\": \"/tmp/ipykernel_100/42.py\", \"execution_count\": 3, \"text\": \"a = 1\"}\n"
 	            "{\"file\": \"/tmp/ipykernel_100/42.py\", \"exec");
-	model = load();
+	struct model *model = load();
 	assert_string_equal(text_of(model, "cell In[3]"), "a = 1");
 	assert_int_equal(model->damage_count, 1);
 	assert_non_null(strstr(model->damages[0], "cells.jsonl:1: is not a cell: left out, and 3 further lines"));
@@ -314,8 +284,4 @@ TEST(lines_that_are_no_cells_are_told_and_the_others_read)
 	remove_texts();
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

@@ -3,13 +3,8 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "load_built.h"
 #include "made_ways.h"
-#include "model/model.h"
-#include "model/model_holders.h"
 
 #define HEAD_TEXT "{\"schema\": 1, \"pid\": 7, \"stopped_us\": 12, \"python\": \"\", \"why\": \"\", \"holders\": "
 #define LINE(line)                                                                                                                                                                                           \
@@ -36,13 +31,12 @@ release(struct holders *holders)
 TEST(lines_and_ways_are_read)
 {
 	struct holders *holders = read_text(HEAD_TEXT "[" LINE("3") "]}");
-	const struct holders_line *line;
 
 	assert_non_null(holders);
 	assert_int_equal(holders->pid, 7);
 	assert_int_equal(holders->stopped_us, 12);
 	assert_int_equal(holders->line_count, 1);
-	line = &holders->lines[0];
+	const struct holders_line *line = &holders->lines[0];
 	assert_string_equal(line->place, "a.py:3 f");
 	assert_true(line->is_estimated && line->bytes == 9000 && line->samples == 32);
 	assert_int_equal(line->way_count, 1); // a kind that is none of ours is left out
@@ -173,10 +167,9 @@ TEST(the_newest_look_at_a_line_counts)
 TEST(a_look_of_another_version_is_told)
 {
 	struct capture_builder *builder = capture_builder_new();
-	struct model *model;
 
 	capture_builder_holders(builder, 0, 2, "{\"schema\": 9, \"holders\": []}");
-	model = load_built(builder, KMEM_STATE_CLEAN_EXIT);
+	struct model *model = load_built(builder, KMEM_STATE_CLEAN_EXIT);
 	assert_null(model->processes[0].holders);
 	assert_true(is_told(model, "section \"holders\": the newest look is not written as this version writes it"));
 	model_free(model);
@@ -190,8 +183,4 @@ TEST(a_look_of_another_version_is_told)
 	model_free(model);
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

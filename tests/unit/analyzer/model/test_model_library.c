@@ -3,13 +3,11 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "capture_builder.h"
 #include "model/model_load.h"
 #include "model/model_library.h"
 #include "scratch.h"
+#include "owned.h"
 
 static const struct {
 	const char *inner; // module of the first native frame
@@ -39,26 +37,20 @@ TEST(the_first_native_frame_names_the_library)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const uint64_t frames[] = { 0x400100, 0x500200 };
 		struct capture_builder *builder = capture_builder_new();
-		struct model_options options = { .capture = scratch_file };
-		struct fail fail;
-		unsigned char *file;
-		struct model *model;
-		const struct model_library_switch *one;
 		size_t bytes;
 
 		strcpy(capture_builder_domain(builder, KMEM_DOMAIN_LIBRARY)->name, "library");
 		capture_builder_module(builder, cases[i].inner, 0x400000, 0x410000, 1, 0);
 		capture_builder_module(builder, cases[i].outer, 0x500000, 0x510000, 1, 0);
 		capture_builder_site(builder, cases[i].domain, capture_builder_stack(builder, frames, 2, 0), 1u << 20, 1, 0, 0);
-		file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);
+		unsigned char *file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);
 		capture_builder_write(scratch_file, file, bytes);
-		model = model_load(&options, &fail);
-		assert_non_null(model);
+		struct model *model = loaded((struct model_options){ .capture = scratch_file });
 		assert_int_equal(model->site_count, 1);
 		if ((model->sites[0].library == NULL) != (cases[i].name == NULL) ||
 		    (cases[i].name != NULL && strcmp(model->sites[0].library, cases[i].name) != 0))
 			fail_msg("%s: %s", cases[i].inner, model->sites[0].library != NULL ? model->sites[0].library : "none");
-		one = cases[i].name != NULL ? model_library_switch(&model->sites[0]) : NULL;
+		const struct model_library_switch *one = cases[i].name != NULL ? model_library_switch(&model->sites[0]) : NULL;
 		assert_true((one == NULL) == (cases[i].setting == NULL));
 		assert_true(one == NULL || strcmp(one->setting, cases[i].setting) == 0);
 		assert_true(model->processes[0].live_bytes == 1u << 20);
@@ -109,8 +101,4 @@ TEST(who_collects_objects_is_known_by_the_code_that_maps)
 	}
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

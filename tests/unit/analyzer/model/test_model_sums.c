@@ -8,18 +8,13 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture_builder.h"
 #include "kmem_words.h"
 #include "load_built.h"
-#include "model/model_load.h"
-#include "scratch.h"
+#include "owned.h"
 
 static struct model *
 load(struct capture_builder *builder)
@@ -64,20 +59,17 @@ TEST(code_without_room_for_its_name_is_said_in_words)
 	struct capture_builder *builder = capture_builder_new();
 	uint64_t frame = capture_builder_python_frame(
 		capture_builder_code(builder, "<unknown>", "<unknown>", 0, 0, NULL, 0), 0);
-	struct model *model;
 
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, capture_builder_stack(builder, &frame, 1, 0), 5000, 50, 1000, 10);
-	model = load_sound(builder);
+	OWNED_BY(model) struct model *model = load_sound(builder);
 	assert_string_equal(model->sites[0].where->function, "Python code whose name found no room");
 	assert_string_equal(model->sites[0].where->file, "");
 	assert_false(model->sites[0].where->is_user);
-	model_free(model);
 }
 
 TEST(a_domain_is_the_sum_of_its_sites)
 {
 	struct capture_builder *builder = capture_builder_new();
-	struct model *model;
 
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, new_stack(builder, 0x400100), 5000, 50, 1000, 10);
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, 0, 700, 7, 100, 1); // not published yet (S1)
@@ -88,7 +80,7 @@ TEST(a_domain_is_the_sum_of_its_sites)
 	capture_builder_header(builder)->failed[1] = (struct kmem_failed){
 		.sequence = 2, .bytes = 1, .events_before = 57, .monotonic_ns = 1
 	};
-	model = load_sound(builder);
+	OWNED_BY(model) struct model *model = load_sound(builder);
 	assert_int_equal(model->domain_count, 1);
 	assert_int_equal(model->domains[0].allocated_bytes, 5700);
 	assert_int_equal(model->domains[0].allocated_count, 57);
@@ -104,7 +96,6 @@ TEST(a_domain_is_the_sum_of_its_sites)
 	assert_int_equal(model->sites[1].live_bytes, 600);
 	assert_true(model->failed[0].had_success_after);
 	assert_false(model->failed[1].had_success_after);
-	model_free(model);
 }
 
 /* What the domain's word says is live lags behind, upwards and downwards. */
@@ -122,21 +113,18 @@ TEST(peaks_are_of_what_the_sites_hold)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct capture_builder *builder = capture_builder_new();
-		struct kmem_site *site;
-		struct model *model;
 
 		/* Its epoch is the domain's: it held 3500 when that began. The other one was not touched since. */
-		site = new_record(builder, new_stack(builder, 0x400100), 1, 20000, 2, 10000, 1);
+		struct kmem_site *site = new_record(builder, new_stack(builder, 0x400100), 1, 20000, 2, 10000, 1);
 		site->peak = kmem_peak_pack(cases[i].first_now, 3500, 3);
 		site = new_record(builder, new_stack(builder, 0x400200), 1, 20000, 2, 10000, 1);
 		site->peak = kmem_peak_pack(cases[i].second_now, 77, 2);
 		capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->peak = kmem_peak_pack(cases[i].word_now, 5000, 3);
-		model = load_sound(builder);
+		OWNED_BY(model) struct model *model = load_sound(builder);
 		assert_int_equal(model->domains[0].peak_bytes, cases[i].domain_peak);
 		assert_int_equal(model->processes[0].peak_bytes, cases[i].domain_peak);
 		assert_int_equal(model->sites[0].peak_bytes, cases[i].first_peak);
 		assert_int_equal(model->sites[1].peak_bytes, cases[i].second_peak);
-		model_free(model);
 	}
 }
 
@@ -147,16 +135,14 @@ TEST(a_request_that_was_in_progress_explains_a_difference)
 
 	for (size_t count = 1; count <= 3; count++) {
 		struct capture_builder *builder = capture_builder_new();
-		struct model *model;
 
 		(void)new_record(builder, new_stack(builder, 0x400100), 1, 4000, 1, 0, 0);
 		for (size_t i = 0; i < count; i++)
 			capture_builder_domain(builder, domains[i])->peak = kmem_peak_pack(256 * 1024 + 4000, 300000, 3);
-		model = load_built(builder, KMEM_STATE_RUNNING);
+		OWNED_BY(model) struct model *model = load_built(builder, KMEM_STATE_RUNNING);
 		assert_int_equal(model->capture_damage_count, count);
 		assert_non_null(strstr(model->damages[0], "a request was in progress, or the file is damaged"));
 		assert_int_equal(model->under_way_count, count <= 2 ? count : 0); // a thread changes two at most, in realloc
-		model_free(model);
 	}
 }
 
@@ -164,7 +150,6 @@ TEST(threads_that_release_for_others_are_one_site)
 {
 	struct capture_builder *builder = capture_builder_new();
 	uint32_t stack = new_stack(builder, 0x400100);
-	struct model *model;
 
 	new_record(builder, stack, 1, 0, 0, 6000, 6)->peak = kmem_peak_pack(UINT64_C(0) - 6000, UINT64_C(0) - 1500, 9);
 	new_record(builder, new_stack(builder, 0x400200), 1, 100, 1, 0, 0)->peak = kmem_peak_pack(100, 0, 0);
@@ -172,7 +157,7 @@ TEST(threads_that_release_for_others_are_one_site)
 	new_record(builder, new_stack(builder, 0x400100), 3, 500, 1, 700, 2)->peak = kmem_peak_pack(UINT64_C(0) - 200, 0,
 	                                                                                            4);
 	capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->peak = kmem_peak_pack(3900, 9000, 9);
-	model = load_sound(builder);
+	OWNED_BY(model) struct model *model = load_sound(builder);
 	assert_int_equal(model->site_count, 2);
 	assert_int_equal(model->sites[0].process_count, 1);
 	assert_int_equal(model->sites[0].allocated_bytes, 10500);
@@ -184,18 +169,16 @@ TEST(threads_that_release_for_others_are_one_site)
 	assert_int_equal(model->sites[1].live_bytes, 100);
 	assert_int_equal(model->domains[0].live_bytes, 3900);
 	assert_int_equal(model->domains[0].live_count, 4);
-	model_free(model);
 }
 
 TEST(only_the_sum_can_be_impossible)
 {
 	struct capture_builder *builder = capture_builder_new();
 	uint32_t stack = new_stack(builder, 0x400100);
-	struct model *model;
 
 	new_record(builder, stack, 1, 1000, 3, 0, 0);
 	new_record(builder, stack, 2, 0, 0, 1001, 3);
-	model = load(builder);
+	OWNED_BY(model) struct model *model = load(builder);
 	assert_int_equal(model->damage_count, 1);
 	assert_non_null(strstr(model->damages[0], "1 counter released more than was allocated:"));
 	assert_int_equal(model->sites[0].live_bytes, 0);
@@ -203,36 +186,31 @@ TEST(only_the_sum_can_be_impossible)
 	assert_int_equal(model->sites[0].peak_bytes, 0);
 	assert_int_equal(model->domains[0].live_bytes, 0);
 	assert_int_equal(model->domains[0].peak_bytes, 0);
-	model_free(model);
 }
 
 TEST(a_record_of_frees_alone_is_a_use)
 {
 	struct capture_builder *builder = capture_builder_new();
-	struct model *model;
 
 	new_record(builder, new_stack(builder, 0x400100), 1, 0, 0, 10, 1);
 	capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->is_used = 0;
-	model = load(builder);
+	OWNED_BY(model) struct model *model = load(builder);
 	assert_int_equal(model->damage_count, 1);
 	assert_non_null(strstr(model->damages[0], "2 counters released more than was allocated:"));
 	assert_int_equal(model->domain_count, 1);
 	assert_int_equal(model->domains[0].freed_bytes, 10);
-	model_free(model);
 }
 
 TEST(generations_of_threads_are_summed_by_tick)
 {
 	struct capture_builder *builder = capture_builder_new();
 	uint32_t stack = new_stack(builder, 0x400100);
-	struct kmem_generations *block;
-	struct model *model;
 
 	capture_builder_header(builder)->generation_clock = 40;
 	new_record(builder, stack, 1, 8000, 8, 0, 0)->first_generation = 9;
 	new_record(builder, stack, 2, 4000, 4, 0, 0)->first_generation = 30;
 	new_record(builder, stack, 3, 0, 0, 2000, 2)->first_generation = 38;
-	block = capture_builder_generations(builder, 0, 25, 31);
+	struct kmem_generations *block = capture_builder_generations(builder, 0, 25, 31);
 	*capture_builder_born(block, 25) = 3;
 	*capture_builder_born(block, 26) = 2;
 	*capture_builder_born(block, 31) = 1;
@@ -240,7 +218,7 @@ TEST(generations_of_threads_are_summed_by_tick)
 	*capture_builder_born(block, 26) = (uint32_t)-2; // together nothing
 	*capture_builder_born(block, 27) = (uint32_t)-1; // less than nothing is nothing
 	*capture_builder_born(block, 38) = 2;
-	model = load_sound(builder);
+	OWNED_BY(model) struct model *model = load_sound(builder);
 	assert_int_equal(model->sites[0].live_count, 10);
 	assert_int_equal(model->sites[0].generations_total, 12); // seven and four, and what is older
 	assert_int_equal(model->sites[0].generations_alive, 4);  // of the first, seventh and last; 4 of 10 are older
@@ -248,7 +226,6 @@ TEST(generations_of_threads_are_summed_by_tick)
 	assert_int_equal(model->sites[0].recent_alive, 1); // the latest birth is that of the second thread
 	assert_int_equal(model->sites[0].survivors.count, 12);
 	assert_memory_equal(model->sites[0].survivors.cells, ((uint8_t[]){ 9, 7, 0, 0, 0, 0, 0, 3, 0, 0, 0, 5 }), 12);
-	model_free(model);
 }
 
 /* One thread makes blocks of five generations, another, which makes none, releases them all but one. */
@@ -256,24 +233,20 @@ TEST(what_a_consumer_releases_is_not_alive)
 {
 	struct capture_builder *builder = capture_builder_new();
 	uint32_t stack = new_stack(builder, 0x400100);
-	struct kmem_generations *made;
-	struct kmem_generations *released;
-	struct model *model;
 
 	capture_builder_header(builder)->generation_clock = 40;
 	new_record(builder, stack, 1, 10000, 10, 0, 0)->first_generation = 30;
 	new_record(builder, stack, 2, 0, 0, 9000, 9)->first_generation = 31;
-	made = capture_builder_generations(builder, 0, 34, 38);
-	released = capture_builder_generations(builder, 1, 0, 0); // it has no births of its own
+	struct kmem_generations *made = capture_builder_generations(builder, 0, 34, 38);
+	struct kmem_generations *released = capture_builder_generations(builder, 1, 0, 0); // it has no births of its own
 	for (unsigned tick = 34; tick <= 38; tick++) {
 		*capture_builder_born(made, tick) = 2;
 		*capture_builder_born(released, tick) = (uint32_t)(tick == 37 ? -1 : -2);
 	}
-	model = load_sound(builder);
+	OWNED_BY(model) struct model *model = load_sound(builder);
 	assert_int_equal(model->sites[0].live_count, 1);
 	assert_int_equal(model->sites[0].generations_total, 6);
 	assert_int_equal(model->sites[0].generations_alive, 1);
-	model_free(model);
 }
 
 /* The clock runs eight times per doubling: 33 to 41 is one doubling of the volume, 41 to 44 three eighths of that again. */
@@ -292,15 +265,13 @@ TEST(what_was_built_at_one_go_does_not_accumulate)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct capture_builder *builder = capture_builder_new();
 		uint32_t stack = new_stack(builder, 0x400100);
-		struct kmem_generations *block;
-		struct model *model;
 
 		capture_builder_header(builder)->generation_clock = cases[i].clock;
 		new_record(builder, stack, 1, 9000, 9, 0, 0)->first_generation = (uint8_t)cases[i].first;
-		block = capture_builder_generations(builder, 0, cases[i].latest - 7, cases[i].latest);
+		struct kmem_generations *block = capture_builder_generations(builder, 0, cases[i].latest - 7, cases[i].latest);
 		for (unsigned j = 0; j < 8; j++)
 			*capture_builder_born(block, cases[i].latest - j) = 1;
-		model = load_sound(builder);
+		OWNED_BY(model) struct model *model = load_sound(builder);
 		assert_int_equal(model->sites[0].generations_alive, 9); // eight, and what is older
 		assert_int_equal(model->sites[0].generations_total, cases[i].total);
 		assert_int_equal(model->sites[0].recent_alive != 0, cases[i].is_recent);
@@ -309,7 +280,6 @@ TEST(what_was_built_at_one_go_does_not_accumulate)
 		assert_int_equal(model->sites[0].survivors.cells[cases[i].total < 32 ? 8 : 0], 9);
 		if (!cases[i].is_recent) // nothing is left of what the line did not allocate any more
 			assert_int_equal(model->sites[0].survivors.cells[model->sites[0].survivors.count - 1], 0);
-		model_free(model);
 	}
 }
 
@@ -318,16 +288,14 @@ TEST(generations_without_counters_begin_with_the_first_record)
 {
 	struct capture_builder *builder = capture_builder_new();
 	uint32_t stack = new_stack(builder, 0x400100);
-	struct model *model;
 
 	capture_builder_header(builder)->generation_clock = 20;
 	new_record(builder, stack, 1, 0, 0, 1000, 1)->first_generation = 15;
 	new_record(builder, stack, 2, 3000, 3, 0, 0)->first_generation = 11;
 	new_record(builder, stack, 2, 0, 0, 1000, 1)->first_generation = 19;
-	model = load_sound(builder);
+	OWNED_BY(model) struct model *model = load_sound(builder);
 	assert_int_equal(model->sites[0].generations_total, 10);
 	assert_int_equal(model->sites[0].generations_alive, 1);
-	model_free(model);
 }
 
 /* No thread ever holds an older block of the line, so that none has counters. */
@@ -346,7 +314,6 @@ TEST(threads_that_keep_one_block_each_are_generations)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct capture_builder *builder = capture_builder_new();
 		uint32_t stack = new_stack(builder, 0x400100);
-		struct model *model;
 
 		capture_builder_header(builder)->generation_clock = cases[i].clock;
 		for (unsigned k = 0; k < cases[i].threads; k++) {
@@ -355,11 +322,10 @@ TEST(threads_that_keep_one_block_each_are_generations)
 			new_record(builder, stack, (uint16_t)(k + 1), 1000, 1, 1000 * freed, freed)
 				->first_generation = (uint8_t)(10 + k);
 		}
-		model = load_sound(builder);
+		OWNED_BY(model) struct model *model = load_sound(builder);
 		assert_int_equal(model->sites[0].generations_total, cases[i].total);
 		assert_int_equal(model->sites[0].generations_alive, cases[i].alive);
 		assert_int_equal(model->sites[0].recent_alive, cases[i].recent);
-		model_free(model);
 	}
 }
 
@@ -379,21 +345,19 @@ TEST(survivors_are_told_by_quarters_of_the_volume)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct capture_builder *builder = capture_builder_new();
 		uint32_t stack = new_stack(builder, 0x400100);
-		struct kmem_generations *block;
 		uint64_t live = 1;
-		struct model *model;
 
 		capture_builder_header(builder)->generation_clock = 9;
 		for (unsigned k = 0; k < cases[i].births; k++)
 			live += cases[i].live[k];
 		new_record(builder, stack, 1, live * 1000, live, 0, 0)->first_generation = (uint8_t)cases[i].first;
-		block = capture_builder_generations(builder, 0, cases[i].latest + 1 - cases[i].births, cases[i].latest);
+		struct kmem_generations *block = capture_builder_generations(builder, 0, cases[i].latest + 1 - cases[i].births,
+		                                                             cases[i].latest);
 		for (unsigned k = 0; k < cases[i].births; k++)
 			*capture_builder_born(block, cases[i].latest + 1 - cases[i].births + k) = cases[i].live[k];
-		model = load_sound(builder);
+		OWNED_BY(model) struct model *model = load_sound(builder);
 		for (unsigned k = 0; k < SURVIVAL_QUARTERS; k++)
 			assert_int_equal(model->sites[0].quarters[k], cases[i].quarters[k]);
-		model_free(model);
 	}
 }
 
@@ -413,8 +377,6 @@ TEST(a_long_run_is_told_by_its_latest_ticks)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct capture_builder *builder = capture_builder_new();
 		uint32_t born[CLOCK + 1] = { 0 };
-		struct kmem_generations *block;
-		struct model *model;
 		uint64_t live = 0;
 
 		capture_builder_header(builder)->generation_clock = CLOCK;
@@ -423,27 +385,25 @@ TEST(a_long_run_is_told_by_its_latest_ticks)
 			live += born[tick];
 		}
 		new_record(builder, new_stack(builder, 0x400100), 1, live * 1000, live, 0, 0)->first_generation = FIRST;
-		block = capture_builder_generations(builder, 0, CLOCK - KMEM_GENERATION_BUCKETS + 1, CLOCK);
+		struct kmem_generations *block = capture_builder_generations(builder, 0, CLOCK - KMEM_GENERATION_BUCKETS + 1,
+		                                                             CLOCK);
 		for (unsigned tick = FIRST; tick <= CLOCK; tick++)
 			*capture_builder_born(block, tick) += born[tick];
-		model = load_sound(builder);
+		OWNED_BY(model) struct model *model = load_sound(builder);
 		assert_int_equal(model->sites[0].generations_total, KMEM_GENERATION_BUCKETS + 1);
 		assert_int_equal(model->sites[0].generations_alive, cases[i].alive);
 		for (unsigned k = 0; k < SURVIVAL_QUARTERS && cases[i].is_even; k++)
 			assert_in_range(model->sites[0].quarters[k], live / 4 - live / 16, live / 4 + live / 16);
-		model_free(model);
 	}
 }
 
 TEST(peaks_are_off_by_what_the_head_says)
 {
 	struct capture_builder *builder = capture_builder_new();
-	struct model *model;
 
 	capture_builder_header(builder)->peak_error_bytes = 4096;
-	model = load_sound(builder);
+	OWNED_BY(model) struct model *model = load_sound(builder);
 	assert_int_equal(model->processes[0].peak_error_bytes, 4096);
-	model_free(model);
 }
 
 /* One record requests, one far behind it releases what was requested, as fast as they can. */
@@ -466,45 +426,36 @@ TEST(a_program_that_writes_is_never_impossible)
 	struct capture_builder *builder = capture_builder_new();
 	struct model_options options = { .capture = scratch_file };
 	uint32_t stack = new_stack(builder, 0x400100);
-	unsigned char *file;
-	struct kmem_site *sites;
 	size_t bytes;
-	pid_t writer;
-	int fd;
 
 	for (unsigned i = 0; i < RECORDS; i++)
 		new_record(builder, stack, (uint16_t)i, 1, 1, 1, 1);
-	file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);
+	unsigned char *file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);
 	capture_builder_write(scratch_file, file, bytes);
 	free(file);
 	capture_builder_free(builder);
-	fd = open(scratch_file, O_RDWR);
+	int fd = open(scratch_file, O_RDWR);
 	assert_true(fd >= 0);
 	file = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_ptr_not_equal(file, MAP_FAILED);
 	(void)close(fd);
-	writer = fork();
+	pid_t writer = fork();
 	assert_true(writer >= 0);
-	sites = (struct kmem_site *)(void *)(file + KMEM_HEAD_BYTES);
+	struct kmem_site *sites = (struct kmem_site *)(void *)(file + KMEM_HEAD_BYTES);
 	if (writer == 0)
 		write_forever(&sites[0], &sites[900]); // both in the first chunk
 	for (unsigned i = 0; i < 100; i++) {
 		struct fail fail = { .text = "" };
-		struct model *model = model_load(&options, &fail);
+		OWNED_BY(model) struct model *model = model_load(&options, &fail);
 
 		if (model == NULL || model->damage_count != 0) {
 			(void)kill(writer, SIGKILL);
 			fail_msg("round %u: %s", i, model == NULL ? fail.text : model->damages[0]);
 		}
-		model_free(model);
 	}
 	(void)kill(writer, SIGKILL);
 	assert_int_equal(waitpid(writer, NULL, 0), writer);
 	(void)munmap(file, bytes);
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

@@ -3,13 +3,10 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "capture_builder.h"
 #include "kmem_words.h"
-#include "model/model_load.h"
 #include "scratch.h"
+#include "owned.h"
 
 static struct kmem_header *
 header_of(unsigned char *file)
@@ -29,14 +26,8 @@ type_of(unsigned char *file, unsigned entry)
 static struct model *
 load(const unsigned char *file, size_t bytes)
 {
-	const struct model_options options = { .capture = scratch_file };
-	struct fail fail = { .text = "" };
-	struct model *model;
-
 	capture_builder_write(scratch_file, file, bytes);
-	model = model_load(&options, &fail);
-	if (model == NULL)
-		fail_msg("%s", fail.text);
+	struct model *model = loaded((struct model_options){ .capture = scratch_file });
 	return model;
 }
 
@@ -53,8 +44,8 @@ site_with_types(const struct model *model)
 TEST(kinds_are_shown_at_their_site)
 {
 	size_t bytes;
-	unsigned char *file = capture_builder_example(KMEM_STATE_CLEAN_EXIT, &bytes);
-	struct model *model = load(file, bytes);
+	OWNED unsigned char *file = capture_builder_example(KMEM_STATE_CLEAN_EXIT, &bytes);
+	OWNED_BY(model) struct model *model = load(file, bytes);
 	const struct model_site *site = site_with_types(model);
 
 	assert_non_null(site);
@@ -65,8 +56,6 @@ TEST(kinds_are_shown_at_their_site)
 	assert_string_equal(site->types[1].name, "dict");
 	assert_int_equal(site->types[1].count, 10);
 	assert_int_equal(model->damage_count, 0);
-	model_free(model);
-	free(file);
 }
 
 static void
@@ -121,15 +110,12 @@ name_changed(unsigned char *file)
 TEST(kinds_that_were_being_written_are_no_damage)
 {
 	size_t bytes;
-	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
-	struct model *model;
+	OWNED unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 
 	header_of(file)->object_count_total = 0;
-	model = load(file, bytes);
+	OWNED_BY(model) struct model *model = load(file, bytes);
 	assert_null(site_with_types(model));
 	assert_int_equal(model->damage_count, 0);
-	model_free(model);
-	free(file);
 }
 
 static const struct {
@@ -151,12 +137,12 @@ TEST(what_is_damaged_is_left_out_and_told)
 {
 	for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
 		size_t bytes;
-		unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+		OWNED unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 
 		damages[i].damage(file);
 		capture_builder_reseal(file, bytes);
 
-		struct model *model = load(file, bytes);
+		OWNED_BY(model) struct model *model = load(file, bytes);
 		const struct model_site *site = site_with_types(model);
 
 		if (!is_told(model, damages[i].says))
@@ -164,8 +150,6 @@ TEST(what_is_damaged_is_left_out_and_told)
 			         model->damage_count != 0 ? model->damages[0] : "none");
 		if ((site != NULL ? site->type_count : 0) != damages[i].left)
 			fail_msg("%s: shows %u kinds", damages[i].name, site != NULL ? site->type_count : 0);
-		model_free(model);
-		free(file);
 	}
 }
 
@@ -186,8 +170,4 @@ TEST(the_most_frequent_kinds_are_kept)
 	}
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

@@ -1,24 +1,15 @@
 /*
  * test_relations.c - is a line that a thread was given shown as what it is?
  */
-#include "test.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "analysis/rank.h"
-#include "capture_builder.h"
 #include "hand_model.h"
 #include "load_built.h"
 #include "model/model_build.h"
-#include "model/model_load.h"
 #include "base/document.h"
 #include "report/render.h"
 #include "report/report.h"
-#include "scratch.h"
-#include "verdict/verdict.h"
 
 static char *json;
 static char *text;
@@ -50,9 +41,7 @@ load(void **state)
 	struct report_options all = { .top = UINT64_MAX, .frames_bytes = UINT64_MAX };
 	struct document document = { .count = 0 };
 	struct fail fail = { .text = "" };
-	struct report *report;
 	size_t bytes;
-	FILE *stream;
 
 	if (scratch_make(state) != 0)
 		return -1;
@@ -61,9 +50,9 @@ load(void **state)
 		                     capture_builder_stack(builder, stacks[i].frames, stacks[i].count, stacks[i].flags),
 		                     1000000 - i, 10, 0, 0);
 	model = load_built(builder, KMEM_STATE_CLEAN_EXIT);
-	report = report_build(model, &rank_sites, &all, &fail);
+	struct report *report = report_build(model, &rank_sites, &all, &fail);
 	assert_non_null(report);
-	stream = open_memstream(&json, &bytes);
+	FILE *stream = open_memstream(&json, &bytes);
 	render_json(report, stream);
 	fclose(stream);
 	stream = open_memstream(&text, &bytes);
@@ -228,8 +217,4 @@ TEST(a_verdict_says_what_the_mark_is)
 	}
 }
 
-int
-main(void)
-{
-	return test_run(load, unload, NULL, NULL);
-}
+RUN_TESTS_IN(load, unload)

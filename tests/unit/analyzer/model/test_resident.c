@@ -4,13 +4,9 @@
 
 #include "test.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "capture_builder.h"
-#include "model/model_load.h"
 #include "scratch.h"
+#include "owned.h"
 
 static const struct {
 	struct kmem_resident looks[2];
@@ -30,156 +26,121 @@ static const struct {
 TEST(the_newer_whole_look_is_taken)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct model_options options = { .capture = scratch_file, .is_salvage = true };
-		struct fail fail;
 		size_t bytes;
-		unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+		OWNED unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 		struct kmem_header *header = (struct kmem_header *)(void *)file;
 
 		memcpy(header->resident, cases[i].looks, sizeof(header->resident));
 		capture_builder_write(scratch_file, file, bytes);
-		struct model *model = model_load(&options, &fail);
-		assert_non_null(model);
+		OWNED_BY(model)
+		struct model *model = loaded((struct model_options){ .capture = scratch_file, .is_salvage = true });
 		const struct kmem_resident *taken = model->processes[0].resident;
 
 		if ((taken != NULL ? taken->resident_bytes : 0) != cases[i].bytes || model->damage_count != cases[i].damages)
 			fail_msg("%s: %zu damages", cases[i].why, model->damage_count);
-		model_free(model);
-		free(file);
 	}
 }
 
 /* The example's line with 65,536 bytes of mapping, of which 4,096 were resident. */
 enum { MAPPED = 65536, THERE = 4096 };
 
-struct lines_case {
+static struct lines_case {
 	void (*change)(struct kmem_header *header, struct kmem_resident_lines lines[2]);
 	uint64_t untouched_bytes;
 	uint64_t heap_bytes; // 0 = nobody looked
 	bool is_sealed_again;
 	const char *damage;
 	const char *why;
-};
+} lines_cases[16];
+static size_t lines_case_count;
 
-static void
-nothing(struct kmem_header *header, struct kmem_resident_lines lines[2])
+#define LINES_CASE(change_, ...)                                                          \
+	static void change_(struct kmem_header *header, struct kmem_resident_lines lines[2]); \
+	__attribute__((constructor)) static void add_##change_(void)                          \
+	{                                                                                     \
+		lines_cases[lines_case_count++] = (struct lines_case){ change_, __VA_ARGS__ };    \
+	}                                                                                     \
+	static void change_(struct kmem_header *header, struct kmem_resident_lines lines[2])
+
+LINES_CASE(nothing, MAPPED - THERE, 20000, true, NULL, "what was not resident is untouched")
 {
-	(void)header;
-	(void)lines;
 }
 
-static void
-one_bit(struct kmem_header *header, struct kmem_resident_lines lines[2])
+LINES_CASE(one_bit, 0, 0, false, "resident bytes (0) is wrong", "a damaged bit is seen")
 {
-	(void)header;
 	lines[0].lines[0].large_resident_bytes ^= 1;
 }
 
-static void
-being_written(struct kmem_header *header, struct kmem_resident_lines lines[2])
+LINES_CASE(being_written, 0, 0, false, NULL, "killed while it was written: nothing is said")
 {
-	(void)header;
 	lines[0].checksum = 0;
 	lines[0].lines[0].large_resident_bytes = 77;
 }
 
-static void
-of_an_earlier_look(struct kmem_header *header, struct kmem_resident_lines lines[2])
+LINES_CASE(of_an_earlier_look, MAPPED - THERE, 20000, true, NULL,
+           "killed between a look and its lines: those of the look before")
 {
-	(void)lines;
 	header->resident[1] = header->resident[0];
 	header->resident[1].sequence = 2;
 }
 
-static void
-of_no_look(struct kmem_header *header, struct kmem_resident_lines lines[2])
+LINES_CASE(of_no_look, 0, 0, true, NULL, "of a look that is not there")
 {
-	(void)header;
 	lines[0].sequence = 9;
 }
 
-static void
-no_such_site(struct kmem_header *header, struct kmem_resident_lines lines[2])
+LINES_CASE(no_such_site, 0, 0, true, "the resident bytes of site 9999 of 1024 are not possible",
+           "a site that is not there")
 {
-	(void)header;
 	lines[0].lines[0].site = 9999;
 }
 
-static void
-more_there_than_asked(struct kmem_header *header, struct kmem_resident_lines lines[2])
+LINES_CASE(more_there_than_asked, 0, 0, true, "the resident bytes of site 2 of 1024 are not possible",
+           "more than all of it")
 {
-	(void)header;
 	lines[0].lines[0].large_resident_bytes = MAPPED + 1;
 }
 
-static void
-more_asked_than_held(struct kmem_header *header, struct kmem_resident_lines lines[2])
+LINES_CASE(more_asked_than_held, MAPPED, 20000, true, NULL, "no more than what is still held")
 {
-	(void)header;
 	lines[0].lines[0].large_bytes = 5 * MAPPED;
 }
 
-static void
-twice_the_same_site(struct kmem_header *header, struct kmem_resident_lines lines[2])
+LINES_CASE(twice_the_same_site, MAPPED, 20000, true, NULL, "nor when it is said twice")
 {
-	(void)header;
 	lines[0].lines[1] = lines[0].lines[0];
 }
 
-static void
-pages_do_not_add_up(struct kmem_header *header, struct kmem_resident_lines lines[2])
+LINES_CASE(pages_do_not_add_up, 0, 0, true, "pages of malloc's heap", "more pages than there are")
 {
-	(void)header;
 	lines[0].heap_sparse_bytes = lines[0].heap_bytes;
 }
 
 /* The example's last heartbeat is its second one. */
-static void
-touched_meanwhile(struct kmem_header *header, struct kmem_resident_lines lines[2])
+LINES_CASE(touched_meanwhile, MAPPED - THERE - 15000, 20000, true, NULL,
+           "memory grew by more than what was allocated since")
 {
 	struct kmem_heartbeat *beats = (struct kmem_heartbeat *)(void *)((unsigned char *)header + KMEM_HEARTBEATS_OFFSET);
 
-	(void)lines;
 	beats[0].monotonic_ns = 50; // the look was at 0
 	beats[0].resident_bytes = header->resident[0].resident_bytes + 30000;
 	beats[0].live_bytes = beats[1].live_bytes + 10000;
 }
 
-static void
-of_a_device(struct kmem_header *header, struct kmem_resident_lines lines[2])
+LINES_CASE(of_a_device, 150, 20000, true, NULL, "of the heap, too")
 {
-	(void)header;
 	lines[0].lines[0].site = 3; // of the heap: 200 live bytes
 	lines[0].lines[0].large_bytes = 150;
 	lines[0].lines[0].large_resident_bytes = 0;
 }
 
-static const struct lines_case lines_cases[] = {
-	{ nothing, MAPPED - THERE, 20000, true, NULL, "what was not resident is untouched" },
-	{ one_bit, 0, 0, false, "resident bytes (0) is wrong", "a damaged bit is seen" },
-	{ being_written, 0, 0, false, NULL, "killed while it was written: nothing is said" },
-	{ of_an_earlier_look, MAPPED - THERE, 20000, true, NULL,
-	  "killed between a look and its lines: those of the look before" },
-	{ of_no_look, 0, 0, true, NULL, "of a look that is not there" },
-	{ no_such_site, 0, 0, true, "the resident bytes of site 9999 of 1024 are not possible",
-	  "a site that is not there" },
-	{ more_there_than_asked, 0, 0, true, "the resident bytes of site 2 of 1024 are not possible",
-	  "more than all of it" },
-	{ more_asked_than_held, MAPPED, 20000, true, NULL, "no more than what is still held" },
-	{ twice_the_same_site, MAPPED, 20000, true, NULL, "nor when it is said twice" },
-	{ pages_do_not_add_up, 0, 0, true, "pages of malloc's heap", "more pages than there are" },
-	{ touched_meanwhile, MAPPED - THERE - 15000, 20000, true, NULL,
-	  "memory grew by more than what was allocated since" },
-	{ of_a_device, 150, 20000, true, NULL, "of the heap, too" },
-};
-
 TEST(what_was_never_touched_is_told_by_line)
 {
-	for (size_t i = 0; i < sizeof(lines_cases) / sizeof(lines_cases[0]); i++) {
+	for (size_t i = 0; i < lines_case_count; i++) {
 		struct model_options options = { .capture = scratch_file, .is_salvage = true };
 		struct fail fail;
 		size_t bytes;
-		unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+		OWNED unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 		struct kmem_header *header = (struct kmem_header *)(void *)file;
 		uint64_t untouched_bytes = 0;
 
@@ -201,12 +162,7 @@ TEST(what_was_never_touched_is_told_by_line)
 			fail_msg("%s: %zu damages, the first: %s", lines_cases[i].why, model->damage_count,
 			         model->damage_count != 0 ? model->damages[0] : "");
 		model_free(model);
-		free(file);
 	}
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

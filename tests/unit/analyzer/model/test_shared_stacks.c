@@ -3,24 +3,18 @@
  */
 #include "test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "capture/capture_reader.h"
 #include "capture_builder.h"
-#include "model/model_load.h"
 #include "random.h"
 #include "scratch.h"
+#include "owned.h"
 
 static void
 write_capture(struct capture_builder *builder)
 {
 	size_t bytes;
-	unsigned char *file = capture_builder_finish(builder, KMEM_STATE_CLEAN_EXIT, &bytes);
+	OWNED unsigned char *file = capture_builder_finish(builder, KMEM_STATE_CLEAN_EXIT, &bytes);
 
 	capture_builder_write(scratch_file, file, bytes);
-	free(file);
 	capture_builder_free(builder);
 }
 
@@ -53,8 +47,7 @@ TEST(every_stack_is_whole_again)
 		uint32_t count, chain, index;
 	} *wholes = calloc(STACKS, sizeof(*wholes));
 	struct capture_builder *builder = capture_builder_new();
-	struct capture_stack *stack = calloc(1, sizeof(*stack));
-	struct capture *capture;
+	OWNED struct capture_stack *stack = calloc(1, sizeof(*stack));
 	uint32_t chain_max = 0;
 	uint64_t seed = 4;
 
@@ -62,12 +55,11 @@ TEST(every_stack_is_whole_again)
 		struct whole *whole = &wholes[i];
 		const struct whole *outside = i != 0 ? &wholes[i - 1 - random_below(&seed, i < 3 ? i : 3)] : NULL;
 		uint32_t outer = 0;
-		uint32_t own;
 
 		if (outside != NULL && outside->chain < KMEM_STACK_CHAIN_MAX && outside->count != 0 &&
 		    random_below(&seed, 100) != 0)
 			outer = 1 + (uint32_t)random_below(&seed, outside->count);
-		own = (uint32_t)random_below(&seed, KMEM_STACK_FRAMES_MAX + 1 - outer);
+		uint32_t own = (uint32_t)random_below(&seed, KMEM_STACK_FRAMES_MAX + 1 - outer);
 		own %= random_below(&seed, 16) == 0 ? KMEM_STACK_FRAMES_MAX + 1 : 12;
 		for (uint32_t k = 0; k < own; k++)
 			whole->frames[k] = random_next(&seed) & KMEM_FRAME_PC_MASK;
@@ -79,16 +71,14 @@ TEST(every_stack_is_whole_again)
 		whole->index = capture_builder_stack_on(builder, outer != 0 ? outside->index : 0, outer, whole->frames, own, 0);
 	}
 	assert_int_equal(chain_max, KMEM_STACK_CHAIN_MAX);
-	capture = open_capture(builder);
+	OWNED_BY(capture) struct capture *capture = open_capture(builder);
 	for (uint32_t i = STACKS; i-- > 0;) {
 		assert_true(capture_stack(capture, wholes[i].index, "stack", stack));
 		check_frames(stack, wholes[i].frames, wholes[i].count);
 		assert_int_equal(stack->flags, 0);
 	}
 	assert_int_equal(capture->damage_count, 0);
-	capture_close(capture);
 	free(wholes);
-	free(stack);
 }
 
 /*
@@ -188,7 +178,6 @@ TEST(broken_chains_keep_the_inner_frames)
 		struct capture_builder *builder = capture_builder_new();
 		struct chain chain = { .builder = builder };
 		struct capture_stack stack;
-		struct capture *capture;
 
 		chain.outermost = capture_builder_stack(builder, frames + 6, 3, 0);
 		chain.middle = capture_builder_stack_on(builder, chain.outermost, 2, frames + 3, 3, 0);
@@ -196,7 +185,7 @@ TEST(broken_chains_keep_the_inner_frames)
 		chain.others[0] = capture_builder_stack_on(builder, chain.inner, 2, others, 1, 0);
 		chain.others[1] = capture_builder_stack_on(builder, chain.middle, 1, others + 1, 1, 0);
 		cases[i].damage(&chain);
-		capture = open_capture(builder);
+		OWNED_BY(capture) struct capture *capture = open_capture(builder);
 		assert_true(capture_stack(capture, chain.inner, "stack of site 0", &stack));
 		check_frames(&stack, kept, 4);
 		assert_int_equal(stack.flags, KMEM_STACK_ALTERNATE | KMEM_STACK_NO_END);
@@ -208,7 +197,6 @@ TEST(broken_chains_keep_the_inner_frames)
 		assert_int_equal(capture->damage_count, 1);
 		if (strstr(capture->damages[0], cases[i].says) == NULL)
 			fail_msg("said: %s", capture->damages[0]);
-		capture_close(capture);
 	}
 }
 
@@ -219,15 +207,13 @@ TEST(more_own_frames_than_all_are_refused)
 	uint32_t index = capture_builder_stack(builder, frames, 3, 0);
 	struct kmem_stack *stored = capture_builder_stack_at(builder, index);
 	struct capture_stack stack;
-	struct capture *capture;
 
 	stored->frame_count = 2;
 	capture_builder_seal(&stored->record);
-	capture = open_capture(builder);
+	OWNED_BY(capture) struct capture *capture = open_capture(builder);
 	assert_false(capture_stack(capture, index, "stack of site 0", &stack));
 	assert_int_equal(capture->damage_count, 1);
 	assert_non_null(strstr(capture->damages[0], "stack of site 0 at byte 0 has 2 frames, 3 of them its own"));
-	capture_close(capture);
 }
 
 /* The chain is longer than possible although every link of it is sound. */
@@ -237,14 +223,13 @@ TEST(chains_end)
 	uint64_t frames[KMEM_STACK_CHAIN_MAX + 2];
 	uint32_t stacks[KMEM_STACK_CHAIN_MAX + 2];
 	struct capture_stack stack;
-	struct capture *capture;
 
 	for (uint32_t i = 0; i < KMEM_STACK_CHAIN_MAX + 2; i++) {
 		frames[KMEM_STACK_CHAIN_MAX + 1 - i] = i;
 		stacks[i] = capture_builder_stack_on(builder, i != 0 ? stacks[i - 1] : 0, i,
 		                                     &frames[KMEM_STACK_CHAIN_MAX + 1 - i], 1, 0);
 	}
-	capture = open_capture(builder);
+	OWNED_BY(capture) struct capture *capture = open_capture(builder);
 	assert_true(capture_stack(capture, stacks[KMEM_STACK_CHAIN_MAX], "stack", &stack));
 	check_frames(&stack, frames + 1, KMEM_STACK_CHAIN_MAX + 1);
 	assert_int_equal(capture->damage_count, 0);
@@ -252,7 +237,6 @@ TEST(chains_end)
 	check_frames(&stack, frames, 1);
 	assert_int_equal(capture->damage_count, 1);
 	assert_non_null(strstr(capture->damages[0], "(33 links from byte "));
-	capture_close(capture);
 }
 
 TEST(a_gap_in_the_part_that_is_left_out_is_gone)
@@ -265,19 +249,17 @@ TEST(a_gap_in_the_part_that_is_left_out_is_gone)
 		uint32_t inner = capture_builder_stack_on(builder, outer, 2, frames, 2, KMEM_STACK_TRUNCATED);
 		struct kmem_stack *stored = capture_builder_stack_at(builder, inner);
 		struct capture_stack stack;
-		struct capture *capture;
 
 		stored->omitted = 5;
 		stored->omitted_at = gap;
 		capture_builder_seal(&stored->record);
 		capture_builder_stack_at(builder, outer)->frames[0] = 77;
-		capture = open_capture(builder);
+		OWNED_BY(capture) struct capture *capture = open_capture(builder);
 		assert_true(capture_stack(capture, inner, "stack", &stack));
 		check_frames(&stack, frames, 2);
 		assert_int_equal(stack.omitted, gap <= 2 ? 5 : 0);
 		assert_int_equal(stack.omitted_at, gap <= 2 ? gap : 0);
 		assert_int_equal(stack.flags, gap <= 2 ? KMEM_STACK_NO_END | KMEM_STACK_TRUNCATED : KMEM_STACK_NO_END);
-		capture_close(capture);
 	}
 }
 
@@ -285,14 +267,11 @@ TEST(a_gap_in_the_part_that_is_left_out_is_gone)
 TEST(the_model_shows_whole_stacks)
 {
 	static const uint64_t frames[] = { 0x400100, 0x400200, 0x400300, 0x400400 };
-	struct model_options options = { .capture = scratch_file };
 	struct capture_builder *builder = capture_builder_new();
 	uint32_t whole = capture_builder_stack(builder, frames, 4, 0);
 	uint32_t part = capture_builder_stack_on(builder, whole, 2, frames, 2, 0);
 	uint32_t gap = capture_builder_stack_on(builder, whole, 3, frames + 3, 1, KMEM_STACK_TRUNCATED);
 	struct kmem_stack *stored = capture_builder_stack_at(builder, gap);
-	struct fail fail;
-	struct model *model;
 
 	stored->omitted = 9;
 	stored->omitted_at = 3;
@@ -301,8 +280,7 @@ TEST(the_model_shows_whole_stacks)
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, part, 2000, 1, 0, 0);
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, gap, 4000, 1, 0, 0);
 	write_capture(builder);
-	model = model_load(&options, &fail);
-	assert_non_null(model);
+	OWNED_BY(model) struct model *model = loaded((struct model_options){ .capture = scratch_file });
 	assert_int_equal(model->damage_count, 0);
 	assert_int_equal(model->site_count, 2);
 	assert_int_equal(model->sites[0].live_bytes, 3000);
@@ -312,11 +290,6 @@ TEST(the_model_shows_whole_stacks)
 	assert_int_equal(model->sites[1].frames_before_gap, 3);
 	for (unsigned i = 1; i < 4; i++)
 		assert_ptr_equal(model->sites[1].frames[i], model->sites[0].frames[i]);
-	model_free(model);
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

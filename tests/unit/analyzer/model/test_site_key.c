@@ -3,9 +3,6 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "model/site_key.h"
 
 #define FRAMES_MAX 6
@@ -129,6 +126,20 @@ static const struct {
 	  false,
 	  { 0, { PY("/v/lib/python3.10/site-packages/np/core.py", "zeros", 1, false), PY("t.py", "f", 1, true) } },
 	  { 0, { PY("/v/lib/python3.10/site-packages/np/core.py", "ones", 1, false), PY("t.py", "f", 1, true) } } },
+	{ "what a library of Python calls in C, at another address",
+	  true,
+	  { 0,
+	    { NATIVE("libfast-0a1b2c3d.so.1.2", "alloc", false),
+	      PY("/usr/lib/python3/dist-packages/fast/core.py", "full", 330, false), PY("t.py", "f", 1, true) } },
+	  { 0,
+	    { { .kind = MODEL_FRAME_NATIVE,
+	        .file = "",
+	        .function = "realloc_all",
+	        .module = "libfast-99887766.so.3",
+	        .module_path = "",
+	        .module_offset = 4096 },
+	      PY("/usr/lib/python3/dist-packages/fast/core.py", "full", 330, false),
+	      PY("t.py", "f", 1, true) } } },
 	{ "a kernel's pid",
 	  true,
 	  { 0, { PY("/tmp/ipykernel_811/3141592.py", "<module>", 1, true) } },

@@ -3,24 +3,19 @@
  *
  * Run from the root of the repository. `make golden` writes the files anew; the difference is for review.
  */
-#include "test.h"
 
 #include "hand_model.h"
 
 #include <signal.h>
-#include <stdlib.h>
 
 #include "base/place.h"
-#include "base/document.h"
 #include "cli/cmd_report.h"
-#include "gate/check_compare.h"
 #include "gate/check_outputs.h"
 #include "golden.h"
 #include "model/site_key.h"
 #include "base/paragraph.h"
-#include "report/render.h"
-#include "report/report.h"
 #include "written.h"
+#include "owned.h"
 
 static struct hand_model hand;
 
@@ -103,12 +98,10 @@ build(const struct ranking *ranking, const struct report_options *options)
 TEST(the_json_is_schema_1)
 {
 	const struct report_options all = { .top = UINT64_MAX, .frames_bytes = UINT64_MAX };
-	char *text;
 
 	make_death();
-	text = written(&hand.model, &rank_leaks, &all, render_json);
+	OWNED char *text = written(&hand.model, &rank_leaks, &all, render_json);
 	golden_compare("report.json", text);
-	free(text);
 }
 
 TEST(the_page_is_for_a_person)
@@ -118,12 +111,11 @@ TEST(the_page_is_for_a_person)
 	char *text = NULL;
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
-	struct report *report;
 	struct document document = { .count = 0 };
 	struct fail fail;
 
 	make_death();
-	report = build(&rank_peak, &all);
+	OWNED_BY(report) struct report *report = build(&rank_peak, &all);
 	assert_true(cmd_report_page(report, &options, 5, &document, &fail));
 	document_put(&document, stream);
 	assert_int_equal(fclose(stream), 0);
@@ -135,7 +127,6 @@ TEST(the_page_is_for_a_person)
 		assert_null(memchr(line, '\x1b', strcspn(line, "\n")));
 	}
 	free(text);
-	report_free(report);
 }
 
 static void
@@ -149,12 +140,10 @@ add_native(const struct report *report, struct document *document)
 TEST(native_frames_are_shown_when_wanted)
 {
 	const struct report_options two = { .top = 2, .domain = "cuda" };
-	char *text;
 
 	make_death();
-	text = written_part(&hand.model, &rank_sites, &two, add_native);
+	OWNED char *text = written_part(&hand.model, &rank_sites, &two, add_native);
 	golden_compare("sites-native.txt", text);
-	free(text);
 }
 
 static char *
@@ -169,11 +158,10 @@ lines_of(const struct ranking *ranking, uint64_t top)
 static void
 tells(const struct ranking *ranking, uint64_t top, const char *told, const char *untold)
 {
-	char *text = lines_of(ranking, top);
+	OWNED char *text = lines_of(ranking, top);
 
 	if ((told != NULL && strstr(text, told) == NULL) || (untold != NULL && strstr(text, untold) != NULL))
 		fail_msg("%s: %s in:\n%s", told, untold, text);
-	free(text);
 }
 
 /* Of some imports no module is known: the import system's own file helps nobody. */
@@ -232,7 +220,6 @@ TEST(imports_are_a_row_for_each_module)
 TEST(a_module_is_one_line_whoever_imported_it)
 {
 	const struct report_options all = { .top = UINT64_MAX, .frames_bytes = UINT64_MAX };
-	struct report *report;
 	struct report_line line;
 
 	hand_model_make(&hand);
@@ -241,7 +228,7 @@ TEST(a_module_is_one_line_whoever_imported_it)
 		hand.frames[i][1].is_importlib = true;
 	}
 	hand_model_site(&hand, HEAP, 1, 1)->import = "torch"; // the importing line's own: no import in its stack
-	report = build(&rank_peak, &all);
+	OWNED_BY(report) struct report *report = build(&rank_peak, &all);
 	assert_int_equal(report->line_total, 3);
 	line = report_line(report, 0);
 	assert_false(line.of.is_import);
@@ -250,7 +237,6 @@ TEST(a_module_is_one_line_whoever_imported_it)
 	assert_string_equal(line.import, "torch");
 	assert_int_equal(line.of.peak_bytes, 2 * MIB);
 	assert_string_equal(report_line(report, 2).import, "numpy");
-	report_free(report);
 }
 
 TEST(callers_are_the_users_own_where_there_are_any)
@@ -282,15 +268,13 @@ TEST(frames_of_very_many_sites_are_left_out_of_the_json_unless_asked_for)
 	}
 	for (unsigned round = 0; round < 2; round++) {
 		size_t empty = 0;
-		char *text;
 
 		options.frames_bytes = round == 1 ? UINT64_MAX : 18 * sizeof(name);
-		text = written(&hand.model, &rank_peak, &options, render_json);
+		OWNED char *text = written(&hand.model, &rank_peak, &options, render_json);
 		for (const char *at = text;
 		     (at = strstr(at, "\"frames_omitted\": 4, \"frames_before_gap\": 0, \"frames\": []")); at++)
 			empty++;
 		assert_int_equal(empty, round == 0 ? 4 : 0); // three such names each: six sites make 18 full
-		free(text);
 	}
 }
 
@@ -335,11 +319,10 @@ TEST(library_files_are_named_from_their_package_on)
 TEST(top_cuts_and_a_huge_one_does_not)
 {
 	struct report_options options = { .top = 2 };
-	struct report *report;
 	struct fail fail;
 
 	make_death();
-	report = build(&rank_peak, &options);
+	OWNED_BY(report) struct report *report = build(&rank_peak, &options);
 	assert_int_equal(report->line_count, 2);
 	assert_int_equal(report->site_count, 2);
 	assert_int_equal(report->site_total, 8);
@@ -351,7 +334,6 @@ TEST(top_cuts_and_a_huge_one_does_not)
 	assert_false(report_rank(report, &rank_peak, &options, &fail));
 	assert_int_equal(fail.code, EXIT_USAGE);
 	assert_non_null(strstr(fail.text, "heap, mmap, reserved, cuda:0"));
-	report_free(report);
 }
 
 static struct baseline *
@@ -374,9 +356,9 @@ baseline_of(uint64_t bytes, uint64_t new_bytes)
 TEST(a_check_names_the_line_in_every_output)
 {
 	const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
-	struct baseline *before = baseline_of(10 * MIB, 0);
-	struct baseline *after = baseline_of(10 * MIB, 30 * MIB);
-	struct check *check = check_compare(before, after, usual, NULL);
+	OWNED_BY(baseline) struct baseline *before = baseline_of(10 * MIB, 0);
+	OWNED_BY(baseline) struct baseline *after = baseline_of(10 * MIB, 30 * MIB);
+	OWNED_BY(check) struct check *check = check_compare(before, after, usual, NULL);
 	char *text = NULL;
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
@@ -392,16 +374,13 @@ TEST(a_check_names_the_line_in_every_output)
 	assert_int_equal(fclose(stream), 0);
 	golden_compare("check.txt", text);
 	free(text);
-	check_free(check);
-	baseline_free(before);
-	baseline_free(after);
 }
 
 TEST(a_leak_below_the_tolerance_is_remarked)
 {
 	const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
-	struct baseline *before = baseline_of(10 * MIB, 0);
-	struct baseline *after = baseline_of(10 * MIB, 800 * KIB);
+	OWNED_BY(baseline) struct baseline *before = baseline_of(10 * MIB, 0);
+	OWNED_BY(baseline) struct baseline *after = baseline_of(10 * MIB, 800 * KIB);
 	struct check *check = check_compare(before, after, usual, NULL);
 	char *text = NULL;
 	size_t length = 0;
@@ -417,8 +396,6 @@ TEST(a_leak_below_the_tolerance_is_remarked)
 	check = check_compare(after, after, usual, NULL); // known to the baseline
 	assert_null(check->small_leak);
 	check_free(check);
-	baseline_free(before);
-	baseline_free(after);
 }
 
 /* Exact peaks: not a word. Else one line, of the process that is off most. */

@@ -1,12 +1,11 @@
 /*
  * test_render_glance.c - what is said first of a program that has ended?
  */
-#include "test.h"
 
 #include "hand_model.h"
 #include "written.h"
 
-#include <stdlib.h>
+#include "base/memory.h"
 
 static struct hand_model hand;
 
@@ -22,16 +21,14 @@ write_glance(const struct report *report, FILE *stream)
 TEST(what_a_sample_found_was_in_memory_too)
 {
 	struct kmem_resident resident = { .resident_bytes = 102 * MIB };
-	char *text;
 
 	hand_model_make(&hand);
 	(void)hand_model_site(&hand, HEAP, 41, 40 * MIB);
 	hand_model_exited(&hand, 0);
 	hand.launcher.max_resident_bytes = 101 * MIB;
 	hand.process.resident = &resident;
-	text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
+	OWNED char *text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
 	assert_non_null(strstr(text, "It had at most 102 MiB in memory"));
-	free(text);
 }
 
 TEST(an_eighth_more_than_was_ever_in_memory_is_told)
@@ -45,17 +42,14 @@ TEST(an_eighth_more_than_was_ever_in_memory_is_told)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		char *text;
-
 		hand_model_make(&hand);
 		(void)hand_model_site(&hand, HEAP, 41, 900 * MIB);
 		hand_model_exited(&hand, 0);
 		hand.launcher.max_resident_bytes = cases[i].most_bytes;
 		hand.process.resident = NULL;
-		text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
+		OWNED char *text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
 		if (strstr(text, cases[i].says) == NULL)
 			fail_msg("wanted \"%s\" in:\n%s", cases[i].says, text);
-		free(text);
 	}
 }
 
@@ -73,30 +67,25 @@ TEST(how_much_of_a_row_leaks_is_told_where_it_is_little)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		char *text;
-
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, cases[i].leaking_bytes), 12, 12, 3, 3);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, cases[i].other_bytes), 1, 12, 0, 3);
 		hand_model_exited(&hand, 0);
-		text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
+		OWNED char *text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
 		if (strstr(text, cases[i].says) == NULL)
 			fail_msg("wanted \"%s\" in:\n%s", cases[i].says, text);
-		free(text);
 	}
 }
 
 /* Each kind of memory had its peak at a moment of its own: the sum was never there. */
 TEST(what_was_not_there_at_one_time_is_a_sum)
 {
-	char *text;
-
 	hand_model_make(&hand);
 	(void)hand_model_site(&hand, HEAP, 41, 60 * MIB);
 	(void)hand_model_site(&hand, MMAP, 42, 40 * MIB);
 	hand.process.peak_bytes = 60 * MIB;
 	hand_model_exited(&hand, 0);
-	text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
+	char *text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
 	assert_non_null(strstr(text, "\nHeld at the peak of each kind of memory (100 MiB in sum):\n"));
 	free(text);
 	hand.process.peak_bytes = 100 * MIB;
@@ -127,8 +116,6 @@ TEST(more_in_memory_than_the_limit_is_explained)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		char *text;
-
 		hand_model_make(&hand);
 		(void)hand_model_site(&hand, HEAP, 41, 40 * MIB);
 		hand_model_exited(&hand, 0);
@@ -138,10 +125,9 @@ TEST(more_in_memory_than_the_limit_is_explained)
 		hand.heartbeat.resident_bytes = cases[i].sampled_bytes;
 		hand.heartbeat.cgroup_bytes = cases[i].charged_bytes;
 		hand.identity.machine_bytes = cases[i].machine_bytes;
-		text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
+		OWNED char *text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
 		if (strstr(text, cases[i].says) == NULL)
 			fail_msg("wanted \"%s\" in:\n%s", cases[i].says, text);
-		free(text);
 	}
 }
 
@@ -159,13 +145,10 @@ TEST(what_pytorch_caches_is_not_in_the_lines_of_a_device)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct model_site *site;
-		char *text;
-
 		hand_model_make(&hand);
 		(void)hand_model_site(&hand, HEAP, 12, 180 * MIB);
 		hand.model.domain_count = HAND_DOMAINS + 1;
-		site = hand_model_site(&hand, CUDA0, 44, 15 * GIB);
+		struct model_site *site = hand_model_site(&hand, CUDA0, 44, 15 * GIB);
 		hand.frames[site - hand.sites][0].module = "libc10_cuda.so";
 		(void)hand_model_site(&hand, TENSORS0, 44, 9 * GIB);
 		if (cases[i].is_alive)
@@ -179,10 +162,9 @@ TEST(what_pytorch_caches_is_not_in_the_lines_of_a_device)
 			hand.failed.free_bytes = 4 * GIB;
 			hand.failed.total_bytes = 16 * GIB;
 		}
-		text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
+		OWNED char *text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
 		if (strstr(text, cases[i].says) == NULL)
 			fail_msg("wanted \"%s\" in:\n%s", cases[i].says, text);
-		free(text);
 	}
 }
 
@@ -195,8 +177,6 @@ TEST(what_no_row_has_is_told)
 	} cases[] = { { 27, true }, { 13, false } };
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		char *text;
-
 		hand_model_make(&hand);
 		(void)hand_model_site(&hand, HEAP, 41, 146 * MIB);
 		(void)hand_model_site(&hand, HEAP, 42, 86 * MIB);
@@ -204,10 +184,9 @@ TEST(what_no_row_has_is_told)
 		(void)hand_model_site(&hand, HEAP, 44, (cases[i].rest - 9) * MIB);
 		(void)hand_model_site(&hand, HEAP, 45, 9 * MIB);
 		hand_model_exited(&hand, 0);
-		text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
+		OWNED char *text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
 		assert_int_equal(strstr(text, "27.0 MiB    9 %  ▉           in other lines\n") != NULL, cases[i].is_told);
 		assert_int_equal(strstr(text, "in other lines") != NULL, cases[i].is_told);
-		free(text);
 	}
 }
 

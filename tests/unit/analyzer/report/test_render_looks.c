@@ -1,12 +1,11 @@
 /*
  * test_render_looks.c - what was looked at some time before the end: does the page say so?
  */
-#include "test.h"
 
 #include "hand_model.h"
 #include "written.h"
 
-#include <stdlib.h>
+#include "base/memory.h"
 
 static struct hand_model hand;
 
@@ -37,11 +36,10 @@ page(const char *domain)
 static void
 check_page(const char *says)
 {
-	char *text = page(NULL);
+	OWNED char *text = page(NULL);
 
 	if (strstr(text, says) == NULL)
 		fail_msg("wanted \"%s\" in:\n%s", says, text);
-	free(text);
 }
 
 /* Whoever asks for one domain is not told of the others' memory. */
@@ -123,14 +121,12 @@ add_waste(const struct report *report, struct document *document)
 TEST(what_malloc_keeps_is_the_verdicts_part)
 {
 	static const struct report_options rows = { .top = 5 };
-	char *text;
 
 	make();
 	hand.resident.part_bytes[KMEM_RESIDENT_HEAP] = 250 * MIB;
 	hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 100, .empty_bytes = 60 * MIB };
-	text = written_part(&hand.model, &rank_sites, &rows, add_waste);
+	OWNED char *text = written_part(&hand.model, &rank_sites, &rows, add_waste);
 	assert_non_null(strstr(text, " 60.0 MiB  in all: 20 % of what was in memory\n"));
-	free(text);
 }
 
 static void
@@ -146,15 +142,13 @@ add_views(const struct report *report, struct document *document)
 TEST(views_of_one_figure_agree)
 {
 	static const struct report_options rows = { .top = 5 };
-	char *text;
 
 	make();
 	hand.sites[0].untouched_bytes = 300 * MIB;
-	text = written_part(&hand.model, &rank_peak, &rows, add_views);
+	OWNED char *text = written_part(&hand.model, &rank_peak, &rows, add_views);
 	assert_non_null(
 		strstr(text, "Held at the peak: 100 MiB of the host's memory\n300 MiB was asked for and not touched:"));
 	assert_non_null(strstr(text, "Held at the peak, by file: 100 MiB of the host's memory\n300 MiB was asked for"));
-	free(text);
 }
 
 /* Kinds are counted now and then: of a process that was killed, blocks came and went since. */
@@ -242,7 +236,6 @@ TEST(whether_sums_were_there_at_once_is_always_said)
 TEST(what_has_no_name_has_an_address_and_a_way_to_get_one)
 {
 	const struct report_options rows = { .top = 5, .frames_bytes = UINT64_MAX };
-	char *text;
 
 	make();
 	hand.frames[0][2] = (struct model_frame){ .kind = MODEL_FRAME_NATIVE,
@@ -254,14 +247,13 @@ TEST(what_has_no_name_has_an_address_and_a_way_to_get_one)
 		                                      .is_user = true };
 	check_page("  st+0x1159\n");
 	check_page("\n           NAME+0x...: no symbols for NAME; install its debug package, or build it with -g\n");
-	text = written(&hand.model, &rank_sites, &rows, render_json);
+	OWNED char *text = written(&hand.model, &rank_sites, &rows, render_json);
 	assert_non_null(strstr(
 		text, "\"where\": {\"file\": \"\", \"line\": 0, \"function\": \"\", \"module\": \"st\", \"offset\": 4441, "));
 	assert_non_null(strstr(
 		text,
 		"{\"kind\": \"native\", \"function\": \"\", \"file\": \"\", \"line\": 0, \"module\": \"st\", \"offset\": 4441}"));
 	assert_non_null(strstr(text, "\"module\": \"libfast-0a1b2c3d.so.1.2\"}")); // has a name
-	free(text);
 }
 
 /* Of a recursion the innermost frames are recorded: the page must not read as if that were all. */
@@ -290,7 +282,6 @@ TEST(that_outer_frames_are_missing_is_said)
 TEST(of_one_domain_nothing_is_said_of_all)
 {
 	struct model_process processes[2];
-	char *text;
 
 	make();
 	hand_model_refuse(&hand, 64 * KIB);
@@ -299,7 +290,7 @@ TEST(of_one_domain_nothing_is_said_of_all)
 	processes[1].failed_count = 0;
 	hand.model.processes = processes;
 	hand.model.process_count = 2;
-	text = page("heap");
+	char *text = page("heap");
 	assert_non_null(strstr(text, "\n  sums over 2 processes\n"));
 	assert_non_null(strstr(text, "\nRefused requests: of the last 1 of 450\n"));
 	free(text);
@@ -318,15 +309,12 @@ TEST(one_is_no_plural)
 /* A note that is wider than the page is broken below its own beginning. */
 TEST(losses_fit_the_page)
 {
-	char *text;
-
 	make();
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++)
 		hand.process.losses[i] = 3;
-	text = page(NULL);
+	OWNED char *text = page(NULL);
 	for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1)
 		assert_true(strcspn(line, "\n") <= 100);
-	free(text);
 }
 
 static char *
@@ -340,10 +328,9 @@ efforts_text(void)
 TEST(what_recording_did_is_told_for_each_thousand_events)
 {
 	struct model_efforts *efforts;
-	char *text;
 
 	make();
-	text = efforts_text();
+	char *text = efforts_text();
 	assert_string_equal(text, ""); // of an older capture nobody knows it
 	free(text);
 

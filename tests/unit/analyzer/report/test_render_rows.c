@@ -1,17 +1,13 @@
 /*
  * test_render_rows.c - which lines get a row of the table of leaks, and what does a row say of its class? And a row of a check?
  */
-#include "test.h"
 
 #include "hand_model.h"
 
-#include <stdlib.h>
-
-#include "gate/baseline.h"
-#include "gate/check_compare.h"
 #include "gate/check_outputs.h"
 #include "model/site_key.h"
 #include "written.h"
+#include "owned.h"
 
 static struct hand_model hand;
 
@@ -26,11 +22,10 @@ leaks(uint64_t top)
 static void
 tells(uint64_t top, const char *says)
 {
-	char *text = leaks(top);
+	OWNED char *text = leaks(top);
 
 	if (strstr(text, says) == NULL)
 		fail_msg("wanted \"%s\" in:\n%s", says, text);
-	free(text);
 }
 
 static struct model_site *
@@ -58,8 +53,6 @@ TEST(the_largest_line_always_has_a_row)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *text;
-
 		hand_model_make(&hand);
 		for (unsigned j = 0; j < 5; j++)
 			(void)leak(10 + j, MIB);
@@ -67,12 +60,10 @@ TEST(the_largest_line_always_has_a_row)
 		hand_model_site(&hand, HEAP, 20, 800 * MIB);
 		hand_model_site(&hand, HEAP, 21, 2 * MIB);
 		hand_model_site(&hand, RESERVED, 22, 8 * GIB); // larger, but no memory
-		text = leaks(cases[i].top);
+		char *text = leaks(cases[i].top);
 		assert_int_equal(strstr(text, "train.py:20 epoch") != NULL, cases[i].is_shown);
 		for (unsigned j = 0; j < 5; j++) {
-			char place[32];
-
-			(void)snprintf(place, sizeof(place), "train.py:%u epoch", 10 + j);
+			const char *place = TEXT(32, "train.py:%u epoch", 10 + j);
 			assert_int_equal(strstr(text, place) != NULL, j < cases[i].leaks);
 		}
 		free(text);
@@ -88,15 +79,12 @@ TEST(a_line_of_which_a_part_leaks_says_which_part)
 	} cases[] = { { 0, false }, { 300 * KIB, false }, { 9 * MIB, true } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *text;
-
 		hand_model_make(&hand);
 		(void)leak(41, 3 * MIB);
 		if (cases[i].steady_bytes != 0)
 			hand_model_site(&hand, HEAP, 41, cases[i].steady_bytes);
-		text = leaks(5);
+		OWNED char *text = leaks(5);
 		assert_int_equal(strstr(text, "                    leak 3.0 MiB of it\n") != NULL, cases[i].is_said);
-		free(text);
 	}
 }
 
@@ -139,10 +127,8 @@ TEST(what_may_be_a_data_set_has_a_question_mark)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct model_site *site;
-
 		hand_model_make(&hand);
-		site = leak(41, 300 * MIB);
+		struct model_site *site = leak(41, 300 * MIB);
 		site->volume_bytes = cases[i].volume_bytes;
 		site->has_paused = cases[i].has_paused;
 		tells(5, cases[i].says);
@@ -162,7 +148,6 @@ TEST(a_data_set_is_judged_as_a_line)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-
 		hand_model_make(&hand);
 		(void)leak(41, 10 * MIB);
 		(void)leak(41, 190 * MIB);
@@ -230,9 +215,9 @@ TEST(a_check_says_what_arenas_need)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
-		struct baseline *before = baseline_of(cases[i].before, 20 * MIB);
-		struct baseline *after = baseline_of(cases[i].after, 60 * MIB);
-		struct check *check = check_compare(before, after, usual, NULL);
+		OWNED_BY(baseline) struct baseline *before = baseline_of(cases[i].before, 20 * MIB);
+		OWNED_BY(baseline) struct baseline *after = baseline_of(cases[i].after, 60 * MIB);
+		OWNED_BY(check) struct check *check = check_compare(before, after, usual, NULL);
 		char *text = NULL;
 		size_t length = 0;
 		FILE *stream = open_memstream(&text, &length);
@@ -243,9 +228,6 @@ TEST(a_check_says_what_arenas_need)
 		    (cases[i].note != NULL ? strstr(text, cases[i].note) == NULL : strstr(text, "note:") != NULL))
 			fail_msg("%zu:\n%s", i, text);
 		free(text);
-		check_free(check);
-		baseline_free(before);
-		baseline_free(after);
 	}
 }
 

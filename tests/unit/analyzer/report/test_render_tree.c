@@ -1,12 +1,9 @@
 /*
  * test_render_tree.c - which callers does the tree show, and which are one row?
  */
-#include "test.h"
 
 #include "hand_model.h"
 #include "written.h"
-
-#include <stdlib.h>
 
 static struct hand_model hand;
 static bool has_all;

@@ -5,10 +5,8 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "symbols/python_text.h"
+#include "base/memory.h"
 
 static const struct {
 	const char *name;
@@ -52,15 +50,14 @@ TEST(lines_are_those_of_the_interpreter)
 {
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		/* Of exactly the table's size, so that a sanitizer sees any step beyond it. */
-		uint8_t *table = malloc(cases[i].table_bytes + (cases[i].table_bytes == 0));
-		uint32_t line;
+		OWNED uint8_t *table = malloc(cases[i].table_bytes + (cases[i].table_bytes == 0));
 
 		assert_non_null(table);
 		memcpy(table, cases[i].table, cases[i].table_bytes);
-		line = python_text_line(cases[i].version, cases[i].first_line, table, cases[i].table_bytes, cases[i].offset);
+		uint32_t line = python_text_line(cases[i].version, cases[i].first_line, table, cases[i].table_bytes,
+		                                 cases[i].offset);
 		if (line != cases[i].line)
 			fail_msg("%s: line %u, wanted %u", cases[i].name, line, cases[i].line);
-		free(table);
 	}
 }
 
@@ -69,7 +66,7 @@ TEST(any_table_gives_some_line)
 	uint32_t seed = 1;
 
 	for (unsigned round = 0; round < 20000; round++) {
-		uint8_t *table = malloc(round % 50 + 1);
+		OWNED uint8_t *table = malloc(round % 50 + 1);
 
 		assert_non_null(table);
 		for (unsigned i = 0; i < round % 50; i++) {
@@ -78,7 +75,6 @@ TEST(any_table_gives_some_line)
 		}
 		for (uint32_t version = 0x0307; version < 0x0310; version++)
 			assert_true(python_text_line(version, 1, table, round % 50, seed >> 20) <= INT32_MAX);
-		free(table);
 	}
 }
 

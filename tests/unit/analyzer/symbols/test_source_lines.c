@@ -4,22 +4,18 @@
 #include "test.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "scratch.h"
 #include "symbols/source_lines.h"
+#include "base/memory.h"
 
 static void
 write_file(const char *name, const char *text, size_t bytes)
 {
-	char path[256];
-	FILE *stream;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", scratch_folder, name);
-	stream = fopen(path, "w");
+	const char *path = TEXT(256, "%s/%s", scratch_folder, name);
+	FILE *stream = fopen(path, "w");
 	assert_non_null(stream);
 	assert_int_equal(fwrite(text, 1, bytes, stream), bytes);
 	assert_int_equal(fclose(stream), 0);
@@ -49,11 +45,10 @@ TEST(lines_end_where_python_ends_them_and_can_be_shown)
 	static const char text[] = "\xef\xbb\xbf"
 							   "first\r\n\tsecond  \rthird\n\nfi\x1b[31mfth\x00!\nbad \xff\xfe\nl\xc3\xa4st";
 	static const char *const wanted[] = { "first", "second", "third", "", "fi?[31mfth?!", "bad ??", "l\xc3\xa4st", "" };
-	struct source_lines *lines;
 	bool is_changed;
 
 	write_file("a.py", text, sizeof(text) - 1);
-	lines = source_lines_new(now() + 1000000000, NULL);
+	struct source_lines *lines = source_lines_new(now() + 1000000000, NULL);
 	for (uint32_t i = 0; i < ARRAY_LEN(wanted); i++) {
 		assert_string_equal(find(lines, scratch_folder, "a.py", i + 1, &is_changed), wanted[i]);
 		assert_false(is_changed);
@@ -66,15 +61,13 @@ TEST(lines_end_where_python_ends_them_and_can_be_shown)
 TEST(a_long_line_is_cut_between_characters)
 {
 	char text[3000];
-	struct source_lines *lines;
-	const char *line;
 	bool is_changed;
 
 	for (size_t i = 0; i + 1 < sizeof(text); i += 2)
 		memcpy(text + i, "\xc3\xa4", 2);
 	write_file("long.py", text, sizeof(text));
-	lines = source_lines_new(now() + 1000000000, NULL);
-	line = find(lines, scratch_folder, "long.py", 1, &is_changed);
+	struct source_lines *lines = source_lines_new(now() + 1000000000, NULL);
+	const char *line = find(lines, scratch_folder, "long.py", 1, &is_changed);
 	assert_in_range(strlen(line), SOURCE_LINE_BYTES - 4, SOURCE_LINE_BYTES);
 	assert_string_equal(line + strlen(line) - 5, "\xc3\xa4...");
 	source_lines_free(lines);
@@ -83,13 +76,12 @@ TEST(a_long_line_is_cut_between_characters)
 TEST(a_file_that_changed_since_is_never_shown)
 {
 	const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
-	char path[256];
 	struct source_lines *lines;
 	uint64_t started = now() - 10 * UINT64_C(1000000000);
 	bool is_changed;
 
 	write_file("b.py", "x\n", 2);
-	(void)snprintf(path, sizeof(path), "%s/b.py", scratch_folder);
+	const char *path = TEXT(256, "%s/b.py", scratch_folder);
 	for (int round = 0; round < 2; round++) {
 		lines = source_lines_new(started, NULL);
 		assert_string_equal(find(lines, scratch_folder, "b.py", 1, &is_changed), "");
@@ -223,8 +215,4 @@ TEST(recorded_texts_need_no_file)
 	source_lines_free(lines);
 }
 
-int
-main(void)
-{
-	return test_run(scratch_make, scratch_remove, NULL, NULL);
-}
+RUN_TESTS_IN(scratch_make, scratch_remove)

@@ -6,8 +6,6 @@
 
 #include "hand_model.h"
 
-#include <stdlib.h>
-
 #include "base/memory.h"
 #include "report/report.h"
 #include "top/top_sample.h"

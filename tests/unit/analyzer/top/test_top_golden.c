@@ -3,7 +3,6 @@
  */
 #include "test.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "capture_builder.h"
@@ -32,8 +31,6 @@ static void
 write_capture(void)
 {
 	struct capture_builder *builder = capture_builder_new();
-	struct kmem_generations *block;
-	unsigned char *file;
 	size_t bytes;
 
 	strcpy(capture_builder_header(builder)->identity.directory, "/srv/project");
@@ -47,7 +44,7 @@ write_capture(void)
 	                     40 * MIB, 2, 0, 0);
 	capture_builder_header(builder)->generation_clock = 80;
 	capture_builder_site_at(builder, 0)->first_generation = 71;
-	block = capture_builder_generations(builder, 0, 71, 80); // ten generations, the latest now
+	struct kmem_generations *block = capture_builder_generations(builder, 0, 71, 80); // ten generations, the latest now
 	for (unsigned tick = 71; tick <= 80; tick++)
 		*capture_builder_born(block, tick) = 9;
 	capture_builder_heartbeats(builder)[0] = (struct kmem_heartbeat){ .sequence = 1,
@@ -56,7 +53,7 @@ write_capture(void)
 		                                                              .resident_bytes = 160 * MIB,
 		                                                              .cgroup_bytes = 192 * MIB,
 		                                                              .limit_bytes = 256 * MIB };
-	file = capture_builder_finish(builder, KMEM_STATE_CLEAN_EXIT, &bytes);
+	unsigned char *file = capture_builder_finish(builder, KMEM_STATE_CLEAN_EXIT, &bytes);
 	capture_builder_write(scratch_file, file, bytes);
 	free(file);
 	capture_builder_free(builder);
@@ -72,17 +69,14 @@ add_screen(unsigned rows, unsigned columns, const char *domain, FILE *to)
 	struct fail fail = { .text = "" };
 	char path[160];
 	char text[1 << 14];
-	FILE *stream;
-	int before;
-	bool is_done;
 
 	(void)snprintf(path, sizeof(path), "%s/screen", scratch_folder);
 	(void)fflush(stdout);
-	before = dup(STDOUT_FILENO);
-	stream = fopen(path, "w+");
+	int before = dup(STDOUT_FILENO);
+	FILE *stream = fopen(path, "w+");
 	assert_non_null(stream);
 	assert_true(dup2(fileno(stream), STDOUT_FILENO) >= 0);
-	is_done = top_once(&options, &fail);
+	bool is_done = top_once(&options, &fail);
 	(void)fflush(stdout);
 	assert_true(dup2(before, STDOUT_FILENO) >= 0);
 	(void)close(before);

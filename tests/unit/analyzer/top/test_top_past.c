@@ -1,7 +1,6 @@
 /*
  * test_top_past.c - how much more than a minute ago, how fast now, and in which order?
  */
-#include "test.h"
 
 #include "made_sample.h"
 
@@ -10,19 +9,15 @@
 static struct hand_model hand;
 static struct top_past *past;
 
-static int
-begin(void **state)
+SETUP(begin)
 {
 	hand_model_make(&hand);
 	past = top_past_new();
-	return 0;
 }
 
-static int
-end(void **state)
+SETUP(end)
 {
 	top_past_free(past);
-	return 0;
 }
 
 /* A line that holds and allocated so much, seen at that second. */

@@ -3,9 +3,6 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "capture_builder.h"
 #include "scratch.h"
 #include "top/top_sample.h"
@@ -31,12 +28,11 @@ TEST_WITH(lines_that_look_the_same_are_compared_with_themselves, scratch_make, s
 	struct capture_builder *builder = capture_builder_new();
 	struct fail fail = { .text = "" };
 	struct top_sample *samples[2];
-	unsigned char *file;
 	size_t bytes;
 
 	add_line(builder, LONG "_of_int_" LONG, 2 * MIB);
 	add_line(builder, LONG "_of_string_" LONG, MIB);
-	file = capture_builder_finish(builder, KMEM_STATE_CLEAN_EXIT, &bytes);
+	unsigned char *file = capture_builder_finish(builder, KMEM_STATE_CLEAN_EXIT, &bytes);
 	capture_builder_write(scratch_file, file, bytes);
 	free(file);
 	capture_builder_free(builder);

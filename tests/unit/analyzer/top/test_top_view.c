@@ -1,13 +1,13 @@
 /*
  * test_top_view.c - what does a screen of this size show, and does nothing stand outside of it?
  */
-#include "test.h"
 
 #include "made_sample.h"
 
 #include <locale.h>
 
 #include "top/top_view.h"
+#include "base/memory.h"
 
 static struct hand_model hand;
 static struct top_sample *sample;
@@ -30,12 +30,10 @@ begin(void **state)
 	return 0;
 }
 
-static int
-end(void **state)
+SETUP(end)
 {
 	made_sample_free(sample);
 	top_canvas_free(&canvas);
-	return 0;
 }
 
 /* Row `at` without the blanks behind it, in UTF-8. */
@@ -75,17 +73,13 @@ static void
 make_rows(unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
-		char place[64];
-
-		(void)snprintf(place, sizeof(place), "train.py:%u epoch", i + 1);
+		const char *place = TEXT(64, "train.py:%u epoch", i + 1);
 		(void)made_row(sample, place, (count - i) * MIB, 200 * MIB);
 	}
 }
 
 TEST_WITH(each_figure_has_its_column, begin, end)
 {
-	struct top_row *row;
-
 	make_rows(2);
 	sample->has_growth = sample->has_rate = true;
 	sample->growth_seconds = 60;
@@ -93,7 +87,7 @@ TEST_WITH(each_figure_has_its_column, begin, end)
 	sample->rate_bytes = 5 * MIB;
 	sample->resident_bytes = 80 * MIB;
 	sample->peak_bytes = 9 * MIB;
-	row = &sample->rows[0];
+	struct top_row *row = &sample->rows[0];
 	row->has_growth = row->has_rate = true;
 	row->growth_bytes = -(int64_t)(MIB / 2);
 	row->rate_bytes = 5 * MIB;
@@ -176,14 +170,12 @@ TEST_WITH(the_chosen_row_can_be_seen, begin, end)
 
 	make_rows(40);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		char wanted[64];
-
 		state_of.chosen = cases[i].chosen;
 		state_of.first = cases[i].first;
 		draw(10, 80);
 		assert_int_equal(state_of.first, cases[i].shown_first);
 		assert_int_equal(state_of.chosen, cases[i].shown_chosen);
-		(void)snprintf(wanted, sizeof(wanted), "train.py:%zu epoch", cases[i].shown_first + 1);
+		const char *wanted = TEXT(64, "train.py:%zu epoch", cases[i].shown_first + 1);
 		assert_non_null(strstr(row_text(5), wanted));
 		assert_int_equal(style_at((unsigned)(5 + cases[i].shown_chosen - cases[i].shown_first), 0), TOP_CHOSEN);
 	}

@@ -5,8 +5,6 @@
  */
 #include "test.h"
 
-#include <string.h>
-
 #include "verdict/facts.h"
 
 #define MIB ((double)(1 << 20))
@@ -31,10 +29,8 @@ static struct {
 
 static struct verdict_facts facts;
 
-static int
-set_up(void **state)
+SETUP(set_up)
 {
-	(void)state;
 	memset(&run, 0, sizeof(run));
 	run.start_s = 1000;
 	run.end_s = 1100;
@@ -46,7 +42,6 @@ set_up(void **state)
 	run.leaking_mib = 64;
 	run.cgroup_more_mib = -1;
 	run.end = VERDICT_END_RUNNING;
-	return 0;
 }
 
 static uint64_t

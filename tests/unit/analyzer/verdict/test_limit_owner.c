@@ -3,8 +3,6 @@
  */
 #include "test.h"
 
-#include <stdio.h>
-
 #include "verdict/limit_owner.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

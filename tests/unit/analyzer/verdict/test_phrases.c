@@ -3,8 +3,6 @@
  */
 #include "test.h"
 
-#include <string.h>
-
 #include "verdict/phrases.h"
 #include "verdict/template.h"
 

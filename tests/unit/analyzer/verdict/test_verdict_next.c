@@ -3,59 +3,42 @@
  */
 #include "verdict_case.h"
 #include "made_ways.h"
-#include "model/model_holders.h"
 
-#include <signal.h>
+#define LEAK "heap:41 300M leak; "
+#define LOW "heartbeat available_bytes=100M; killed"
 
 /* What ended it was not memory; what accumulates is the second thing to look at. */
 TEST(far_from_the_limits_the_cause_comes_before_what_accumulates)
 {
-	static const struct {
-		int signal;
-		uint64_t available_bytes;
-		const char *advised;
-		bool is_native;
-	} cases[] = {
-		{ 1 << 8, 8 * GIB, "read-error, release-blocks", false },
-		{ SIGSEGV, 8 * GIB, "show-python-crash, release-blocks", false },
-		{ SIGSEGV, 8 * GIB, "debug-crash, release-blocks", true },
-		{ SIGKILL, 8 * GIB, "find-sender, release-blocks", false },
-		{ SIGINT, 8 * GIB, "find-interrupter, release-blocks", false },
-		{ SIGKILL, 100 * MIB, "release-blocks", false },
+	static const char *const cases[][2] = {
+		{ "status 1", "read-error, release-blocks" },
+		{ "signal 11", "show-python-crash, release-blocks" },
+		{ "process python_version=0; signal 11", "debug-crash, release-blocks" },
+		{ "killed", "find-sender, release-blocks" },
+		{ "signal 2", "find-interrupter, release-blocks" },
+		{ LOW, "release-blocks" },
 	};
 
-	EACH_CASE(i, cases)
-	{
-		leaking(HEAP, 41, 300 * MIB);
-		hand.heartbeat.available_bytes = cases[i].available_bytes;
-		hand.process.python_version = cases[i].is_native ? 0 : hand.process.python_version;
-		verdict_waited(cases[i].signal);
-		assert_advised(&verdict, cases[i].advised);
-		assert_non_null(strstr(verdict.next, "the blocks of train.py:41 epoch alive"));
-		assert_found(&verdict, "accumulates 300 MiB of 300 MiB at train.py:41 epoch, likely");
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		told("accumulates 300 MiB of 300 MiB at train.py:41 epoch, likely", cases[i][1], LEAK "%s", cases[i][0]);
+		next("the blocks of train.py:41 epoch alive");
 	}
 }
 
 /* No look follows mappings. */
 TEST(what_keeps_mappings_is_looked_for_by_the_user)
 {
-	leaking(MMAP, 41, 300 * MIB);
-	hand.heartbeat.available_bytes = 100 * MIB;
-	verdict_waited(SIGKILL);
-	assert_advised(&verdict, "release-blocks");
-	assert_non_null(strstr(
-		verdict.next, "look for what keeps the mappings of train.py:41 epoch, or makes them larger: often objects in a "
-					  "list or a cache"));
+	told(NULL, "release-blocks", "mmap:41 300M leak; " LOW);
+	next(
+		"look for what keeps the mappings of train.py:41 epoch, or makes them larger: often objects in a list or a cache");
 }
 
 /* A model with one line of code, of which a look knows what holds it. */
 static struct model_site *
 make_held(struct holders_line *line, struct holders *holders, uint64_t bytes)
 {
-	struct model_site *site;
-
 	hand_model_make(&hand);
-	site = hand_model_site(&hand, HEAP, 41, bytes);
+	struct model_site *site = hand_model_site(&hand, HEAP, 41, bytes);
 	*holders = (struct holders){ .line_count = 1, .lines = line, .monotonic_ns = 1 };
 	line->file = site->where->file;
 	line->function = site->where->function;
@@ -219,9 +202,8 @@ TEST(what_held_the_line_is_said_and_becomes_the_advice)
 		struct holders_way way = made_way(cases[i].way);
 		struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
 		struct holders holders;
-		struct model_site *site;
 
-		site = make_held(&line, &holders, 300 * MIB);
+		struct model_site *site = make_held(&line, &holders, 300 * MIB);
 		hand_model_generations(site, 12, 12, 3, 3);
 		hand.heartbeat.available_bytes = 100 * MIB;
 		verdict_waited(SIGKILL);
@@ -334,129 +316,70 @@ TEST(what_held_the_line_is_the_advice_where_a_request_was_refused_too)
 /* "Smaller pieces" do not mend a queue that is drained too slowly. */
 TEST(a_queue_that_is_drained_too_slowly_is_told)
 {
-	static const struct {
-		uint64_t count, other_bytes;
-		const char *advised;
-	} cases[] = {
-		{ 64, 0, "bound-backlog" },
-		{ 63, 0, "hold-less" }, // few blocks that grow
-		{ 64, 450 * MIB, "hold-less" },
-	};
-
-	EACH_CASE(i, cases)
-	{
-		struct model_site *site;
-		site = hand_model_site(&hand, HEAP, 41, 400 * MIB);
-		site->live_count = cases[i].count;
-		site->allocated_count = 2 * cases[i].count;
-		site->allocated_bytes = 2 * site->live_bytes;
-		hand_model_generations(site, 4, 12, 3, 3);
-		if (cases[i].other_bytes != 0)
-			for (unsigned line = 50; line < 53; line++)
-				(void)hand_model_site(&hand, HEAP, line, cases[i].other_bytes / 3);
-		hand_model_waited(&hand, SIGKILL);
-		hand.heartbeat.available_bytes = 100 * MIB;
-		hand_model_decide(&hand, &verdict);
-		assert_advised(&verdict, cases[i].advised);
-		assert_true((strstr(verdict.text, " a backlog, such as a queue") != NULL) ==
-		            (strcmp(cases[i].advised, "bound-backlog") == 0));
-	}
+#define QUEUE "heap:41 400M live_count=%u allocated_count=%u allocated_bytes=800M gens=4/12/3/3; " LOW
+	told(NULL, "bound-backlog", QUEUE, 64, 128);
+	said(" a backlog, such as a queue");
+	told(NULL, "hold-less", QUEUE, 63, 126); // few blocks that grow
+	said("! a backlog");
+	told(NULL, "hold-less", QUEUE "; heap:50 150M; heap:51 150M; heap:52 150M", 64, 128);
+	said("! a backlog");
 }
-
-#define FIRST "line 300 MiB of 590 MiB at train.py:41 epoch"
 
 /* frames.append(read_csv()), then concat(frames): the half of it is half of the truth. */
 TEST(a_line_that_holds_nearly_as_much_is_named_too)
 {
-	static const struct {
-		uint64_t bytes;
-		bool is_first_leak, is_leak;
-		const char *found, *says; // and how the next line is told
-		bool is_same_line;
-	} cases[] = {
-		{ 290, false, true, // which grows comes first
+#define FIRST "line 300 MiB of 590 MiB at train.py:41 epoch"
+#define LEAKS "accumulates 300 MiB of 300 MiB at train.py:41 epoch, likely"
+	static const char *const cases[][3] = {
+		// which grows comes first
+		{ "heap:41 300M gens=1/12/3/3; heap:50 290M leak",
 		  "line 290 MiB of 590 MiB at train.py:50 epoch; accumulates 290 MiB of 290 MiB at train.py:50 epoch, likely; next-line 300 MiB of",
-		  "Another 300 MiB (51 %) was allocated at train.py:41 epoch.", false },
-		{ 262, false, true,
+		  "Another 300 MiB (51 %) was allocated at train.py:41 epoch." },
+		{ "heap:41 300M gens=1/12/3/3; heap:50 262M leak",
 		  "line 300 MiB of 562 MiB at train.py:41 epoch; next-line 262 MiB of 562 MiB at train.py:50 epoch; usage",
-		  "train.py:50 epoch, which looks like a leak.", false },
-		{ 290, true, false, FIRST "; accumulates 300 MiB of 300 MiB at train.py:41 epoch, likely; next-line",
-		  "train.py:50 epoch.", false },
-		{ 290, true, true, "likely; next-line 290 MiB of 590 MiB at train.py:50 epoch; usage",
-		  "train.py:50 epoch, which looks like a leak too.", false },
-		{ 290, false, false, FIRST "; next-line 290 MiB of 590 MiB at train.py:50 epoch; usage", "train.py:50 epoch.",
-		  false },
-		{ 149, true, true,
-		  "at train.py:41 epoch; accumulates 300 MiB of 300 MiB at train.py:41 epoch, likely; accumulates-beside",
-		  "Blocks of train.py:50 epoch (149 MiB) look like a leak too.", false },
-		{ 149, true, false, "accumulates 300 MiB of 300 MiB at train.py:41 epoch, likely; usage", "", false },
-		{ 290, true, false, "likely; next-line 290 MiB of 590 MiB at train.py:41 epoch; usage",
-		  "at the same line in mmap.", true },
+		  "train.py:50 epoch, which looks like a leak." },
+		{ LEAK "heap:50 290M gens=1/12/3/3", FIRST "; " LEAKS "; next-line", "train.py:50 epoch." },
+		{ LEAK "heap:50 290M leak", "likely; next-line 290 MiB of 590 MiB at train.py:50 epoch; usage",
+		  "train.py:50 epoch, which looks like a leak too." },
+		{ "heap:41 300M gens=1/12/3/3; heap:50 290M gens=1/12/3/3",
+		  FIRST "; next-line 290 MiB of 590 MiB at train.py:50 epoch; usage", "train.py:50 epoch." },
+		{ LEAK "heap:50 149M leak", "at train.py:41 epoch; " LEAKS "; accumulates-beside",
+		  "Blocks of train.py:50 epoch (149 MiB) look like a leak too." },
+		{ LEAK "heap:50 149M gens=1/12/3/3", LEAKS "; usage", "" },
+		{ LEAK "mmap:41 290M gens=1/12/3/3", "likely; next-line 290 MiB of 590 MiB at train.py:41 epoch; usage",
+		  "at the same line in mmap." },
 	};
 
-	EACH_CASE(i, cases)
-	{
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), cases[i].is_first_leak ? 12 : 1, 12, 3, 3);
-		hand_model_generations(hand_model_site(&hand, cases[i].is_same_line ? MMAP : HEAP,
-		                                       cases[i].is_same_line ? 41 : 50, cases[i].bytes * MIB),
-		                       cases[i].is_leak ? 12 : 1, 12, 3, 3);
-		verdict_waited(SIGKILL);
-		assert_found(&verdict, cases[i].found);
-		if (strstr(verdict.text, cases[i].says) == NULL)
-			fail_msg("%zu: %s", i, verdict.text);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		told(cases[i][1], NULL, "%s; killed", cases[i][0]);
+		said(cases[i][2]);
 	}
 }
 
 /* A worker that grows beside a larger table: named with its process, where it is worth a person's time. */
 TEST(a_growing_line_that_the_verdict_does_not_name_is_told_beside_it)
 {
+#define OF_CHILD "; process live_bytes=300M; child name=worker.py live_bytes=28M"
 	static const struct {
-		uint64_t bytes, most_bytes; // of these, of one process
-		unsigned line;
-		bool is_top_leak, is_of_child, is_built_once;
-		const char *says; // NULL: nothing is told beside it
+		const char *scene, *says; // NULL: nothing is told beside it
 	} cases[] = {
-		{ 28, 28, 8, true, true, false,
+		{ LEAK "heap:8 28M leak process=1 most_live_bytes=28M volume_bytes=3G" OF_CHILD,
 		  " In worker.py (pid 4243), blocks of train.py:8 epoch (28.0 MiB) look like a leak too." },
-		{ 28, 28, 8, false, true, false,
+		{ "heap:41 300M gens=1/12/3/3; heap:8 28M leak process=1 most_live_bytes=28M volume_bytes=3G" OF_CHILD,
 		  " In worker.py (pid 4243), blocks of train.py:8 epoch (28.0 MiB) look like a leak." },
-		{ 28, 28, 8, true, true, true,
+		{ LEAK "heap:8 28M leak process=1 most_live_bytes=28M volume_bytes=28M" OF_CHILD,
 		  " In worker.py (pid 4243), blocks of train.py:8 epoch (28.0 MiB) may be a leak too." },
-		{ 28, 25, 8, true, true, false,
+		{ LEAK "heap:8 28M leak process=1 most_live_bytes=25M volume_bytes=3G" OF_CHILD,
 		  " In several processes, blocks of train.py:8 epoch (28.0 MiB) look like a leak too." },
-		{ 28, 28, 8, true, false, false, " Blocks of train.py:8 epoch (28.0 MiB) look like a leak too." },
-		{ 28, 28, 41, true, false, false, NULL }, // the same line, in another kind of memory
-		{ 10, 10, 8, true, true, false, NULL },
+		{ LEAK "heap:8 28M leak volume_bytes=3G", " Blocks of train.py:8 epoch (28.0 MiB) look like a leak too." },
+		{ LEAK "mmap:41 28M leak same volume_bytes=3G", NULL }, // the same line, in another kind of memory
+		{ LEAK "heap:8 10M leak process=1 most_live_bytes=10M volume_bytes=1G" OF_CHILD, NULL },
 	};
 
-	EACH_CASE(i, cases)
-	{
-		struct kmem_identity child;
-		struct model_process processes[2];
-		struct model_site *site;
-		child = hand_model_child(&hand);
-		processes[0] = processes[1] = hand.process;
-		processes[1].identity = &child;
-		processes[1].name = "worker.py";
-		processes[1].parent = 0;
-		processes[0].live_bytes = 300 * MIB;
-		processes[1].live_bytes = cases[i].bytes * MIB;
-		processes[0].is_alive = processes[1].is_alive = true;
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), cases[i].is_top_leak ? 12 : 1, 12, 3, 3);
-		site = leaking(cases[i].line == 41 ? MMAP : HEAP, cases[i].line, cases[i].bytes * MIB);
-		site->where = cases[i].line == 41 ? hand.sites[0].where : site->where;
-		site->process = cases[i].is_of_child;
-		site->most_live_bytes = cases[i].most_bytes * MIB;
-		site->volume_bytes = cases[i].is_built_once ? site->allocated_bytes : 100 * site->allocated_bytes;
-		if (cases[i].is_of_child) {
-			hand.model.processes = processes;
-			hand.model.process_count = 2;
-		}
-		verdict_waited(SIGKILL);
-		if ((strstr(found_text(&verdict), "; accumulates-beside ") != NULL) != (cases[i].says != NULL))
-			fail_msg("%zu: %s", i, found_text(&verdict));
-		if (cases[i].says != NULL && strstr(verdict.text, cases[i].says) == NULL)
-			fail_msg("%zu: %s", i, verdict.text);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		told(cases[i].says != NULL ? "; accumulates-beside " : "!; accumulates-beside ", NULL, "alive; killed; %s",
+		     cases[i].scene);
+		said(cases[i].says != NULL ? cases[i].says : "");
 	}
 }
 
@@ -507,10 +430,9 @@ TEST(a_time_limit_is_named)
 
 	EACH_CASE(i, cases)
 	{
-		struct kmem_identity child;
 		memcpy(hand.identity.command, cases[i].command, cases[i].command_bytes);
 		hand.identity.command_bytes = (uint32_t)cases[i].command_bytes;
-		child = hand_model_child(&hand);
+		struct kmem_identity child = hand_model_child(&hand);
 		hand_model_site(&hand, HEAP, 41, 400 * MIB)->process = 1;
 		hand_model_waited(&hand, cases[i].status);
 		hand.launcher.after.cgroup_oom_kill = cases[i].kills;
@@ -539,54 +461,34 @@ TEST(a_time_limit_is_named)
 
 TEST(nobody_is_told_to_raise_a_limit_that_is_the_machine)
 {
-	for (int is_growing = 0; is_growing < 2; is_growing++) { // that is no matter
-		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 40 * MIB), is_growing ? 12 : 1, 12, 3, 3);
-		hand_model_exited(&hand, 1);
-		hand_model_refuse(&hand, 58 * GIB * 1024);
-		hand_model_decide(&hand, &verdict);
-		assert_advised(&verdict, "ask-for-less");
-		assert_found(&verdict, "; address-limit; little-held 40.0 MiB");
-		assert_non_null(strstr(verdict.text, "more than the machine has (16.0 GiB)"));
+	for (unsigned alive = 1; alive <= 12; alive += 11) { // whether it grows is no matter
+		told("; address-limit; little-held 40.0 MiB", "ask-for-less",
+		     "heap:41 40M gens=%u/12/3/3; exit 1; refuse 59392G", alive);
+		said("more than the machine has (16.0 GiB)");
 	}
 	hand.failed.bytes = 12 * GIB; // a limit was in the way
-	hand_model_decide(&hand, &verdict);
-	assert_advised(&verdict, "ask-for-less-or-raise-limit");
-	assert_not_found(&verdict, "address-limit");
+	decided("!address-limit", "ask-for-less-or-raise-limit");
 }
 
 /* A device is full of what was given back to the driver's pools: that is nobody else's, and no line's. */
 TEST(what_pools_keep_is_told)
 {
 	static const struct {
-		uint64_t live_bytes, pool_kept_bytes, asked_bytes;
-		bool is_leak, is_told, is_enough;
-		const char *advised;
+		const char *scene, *found, *advised;
+		bool is_enough;
 	} cases[] = {
-		{ 8 * MIB, 40 * MIB, 50 * MIB, false, true, true, "trim-driver-pools" },
-		{ 0, 40 * MIB, 50 * MIB, false, true, true, "trim-driver-pools" },
-		{ 8 * MIB, 40 * MIB, 70 * MIB, false, true, false, "see-device-peak" },
-		{ 30 * MIB, 4 * MIB, 70 * MIB, false, false, false, "see-device-peak" },
-		{ 30 * MIB, 0, 10 * MIB, false, false, false, "see-device-peak" },
-		{ 40 * MIB, 12 * MIB, 20 * MIB, true, true, true, "release-device-blocks" },
+		{ "cuda0:41 8M; exit 1; refuse 50M pool_kept_bytes=40M", "; device-pools ", "trim-driver-pools", true },
+		{ "exit 1; refuse 50M pool_kept_bytes=40M", "; device-pools ", "trim-driver-pools", true },
+		{ "cuda0:41 8M; exit 1; refuse 70M pool_kept_bytes=40M", "; device-pools ", "see-device-peak", false },
+		{ "cuda0:41 30M; exit 1; refuse 70M pool_kept_bytes=4M", "!; device-pools ", "see-device-peak", false },
+		{ "cuda0:41 30M; exit 1; refuse 10M", "!; device-pools ", "see-device-peak", false },
+		{ "cuda0:41 40M leak; exit 1; refuse 20M pool_kept_bytes=12M", "; device-pools ", "release-device-blocks",
+		  true },
 	};
 
-	EACH_CASE(i, cases)
-	{
-		if (cases[i].live_bytes != 0)
-			hand_model_generations(hand_model_site(&hand, CUDA0, 41, cases[i].live_bytes), cases[i].is_leak ? 12 : 1,
-			                       12, 3, 3);
-		hand_model_exited(&hand, 1);
-		hand_model_refuse(&hand, cases[i].asked_bytes);
-		hand.failed.domain = CUDA0;
-		hand.failed.free_bytes = 12 * MIB;
-		hand.failed.total_bytes = 64 * MIB;
-		hand.failed.pool_kept_bytes = cases[i].pool_kept_bytes;
-		hand_model_decide(&hand, &verdict);
-		if ((strstr(found_text(&verdict), "; device-pools ") != NULL) != cases[i].is_told ||
-		    (strstr(verdict.text, "enough for the request, with what was free.") != NULL) != cases[i].is_enough)
-			fail_msg("%zu: %s", i, verdict.text);
-		assert_advised(&verdict, cases[i].advised);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		told(cases[i].found, cases[i].advised, "%s of=cuda0 free_bytes=12M total_bytes=64M", cases[i].scene);
+		said(cases[i].is_enough ? "enough for the request, with what was free." : "!enough for the request");
 		assert_not_found(&verdict, "unknown place");
 	}
 }
@@ -595,190 +497,88 @@ TEST(what_pools_keep_is_told)
 TEST(of_a_program_that_runs_a_refusing_device_comes_first)
 {
 	for (int is_leak = 0; is_leak < 2; is_leak++) {
-		hand_model_make(&hand);
-		hand_model_site(&hand, HEAP, 12, 180 * MIB);
-		hand.model.domain_count = HAND_DOMAINS + 1;
-		hand_model_site(&hand, CUDA0, 44, 11 * GIB);
-		hand_model_generations(hand_model_site(&hand, TENSORS0, 44, 11 * GIB), is_leak ? 12 : 1, 12, 3, 3);
-		hand.process.is_alive = true;
-		hand_model_refuse(&hand, 8 * GIB);
-		hand.failed.domain = TENSORS0;
-		hand.failed.site = &hand.sites[2];
-		hand.failed.free_bytes = 4 * GIB;
-		hand.failed.total_bytes = 16 * GIB;
-		hand_model_decide(&hand, &verdict);
+		told("ending; device-refused 8.00 GiB; domain [cuda:0] 11.0 GiB; ",
+		     is_leak ? "release-tensors" : "see-device-peak",
+		     "heap:12 180M; cuda0:44 11G; tensors:44 11G gens=%u/12/3/3; alive; "
+		     "refuse 8G of=tensors at=2 free_bytes=4G total_bytes=16G",
+		     is_leak ? 12 : 1);
 		assert_cause(&verdict, "running");
-		assert_found(&verdict, "ending; device-refused 8.00 GiB; domain [cuda:0] 11.0 GiB; ");
 		assert_found(&verdict, "; live 180 MiB; line 180 MiB of 180 MiB at train.py:12 epoch; usage");
 		assert_null(strstr(strstr(found_text(&verdict), "[cuda:0]"), "; domain "));
-		assert_advised(&verdict, is_leak ? "release-tensors" : "see-device-peak");
 	}
 }
 
 /* Nobody but its author knows whether it is a data set: the text and what to do next may not contradict each other. */
 TEST(what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author)
 {
-	static const struct {
-		uint64_t volume_bytes;
-		bool is_arena, has_device;
-		bool is_left_to_author;
-		const char *confidence, *advised;
-	} cases[] = {
-		{ 400 * MIB, false, false, true, "possible", "release-blocks" },
-		{ 16 * GIB, false, false, false, "likely", "release-blocks" }, // sure: nothing takes it back
-		{ 0, false, false, false, "likely", "release-blocks" },
-		{ 400 * MIB, true, false, true, "possible", "record-python-objects" },
-		{ 400 * MIB, false, true, false, "possible", "release-device-growth" },
-	};
-
-	EACH_CASE(i, cases)
-	{
-		struct model_site *site;
-		char found[100];
-		if (cases[i].is_arena)
-			hand_model_domain(&hand.domains[HEAP], "python/arena");
-		site = leaking(HEAP, 41, 300 * MIB);
-		site->volume_bytes = cases[i].volume_bytes;
-		if (cases[i].has_device)
-			leaking(CUDA0, 50, 20 * MIB);
-		verdict_exited(0);
-		(void)snprintf(found, sizeof(found), "accumulates 300 MiB of 300 MiB at train.py:41 epoch, %s",
-		               cases[i].confidence);
-		assert_found(&verdict, found);
-		assert_advised(&verdict, cases[i].advised);
-		if (cases[i].has_device)
-			assert_non_null(strstr(verdict.next, "the blocks of train.py:50 epoch alive"));
-		assert_int_equal(strstr(verdict.next, "; if it is a data set, no action is needed") != NULL,
-		                 cases[i].is_left_to_author);
-	}
+#define GROWS "accumulates 300 MiB of 300 MiB at train.py:41 epoch, "
+	told(GROWS "possible", "release-blocks", LEAK "last volume_bytes=400M; exit 0");
+	next("; if it is a data set, no action is needed");
+	told(GROWS "likely", "release-blocks", LEAK "last volume_bytes=16G; exit 0"); // sure: nothing takes it back
+	next("!; if it is a data set");
+	told(GROWS "likely", "release-blocks", LEAK "exit 0");
+	next("!; if it is a data set");
+	told(GROWS "possible", "record-python-objects", "name heap python/arena; " LEAK "last volume_bytes=400M; exit 0");
+	next("; if it is a data set, no action is needed");
+	told(GROWS "possible", "release-device-growth", LEAK "last volume_bytes=400M; cuda0:50 20M leak; exit 0");
+	next("the blocks of train.py:50 epoch alive");
+	next("!; if it is a data set");
 }
 
 /* It ended well, and with some more data it would not have. */
 TEST(who_nearly_filled_the_limit_is_told_at_which_line)
 {
-	static const struct {
-		uint64_t limit_bytes, live_bytes, resident_bytes;
-		const char *found, *advised;
-	} cases[] = {
-		{ 400 * MIB, 370 * MIB, 396 * MIB, "; little-room 396 MiB of 400 MiB", "little-room" },
-		{ 16 * GIB, 14 * GIB, 15 * GIB, "; little-room 15.0 GiB of 16.0 GiB", "little-room" },
-		{ 400 * MIB, 300 * MIB, 399 * MIB, "", "nothing" }, // files that it read
-		{ 400 * MIB, 900 * MIB, 300 * MIB, "", "nothing" }, // not touched
-		{ UINT64_MAX, 900 * MIB, 900 * MIB, "", "nothing" },
-	};
-
-	EACH_CASE(i, cases)
-	{
-		struct kmem_heartbeat beats[2];
-		char found[160];
-		hand_model_site(&hand, HEAP, 41, 370 * MIB)->live_bytes = MIB;
-		beats[0] = beats[1] = hand.heartbeat; // the last one is long after the peak
-		beats[0].limit_bytes = beats[1].limit_bytes = cases[i].limit_bytes;
-		beats[0].live_bytes = cases[i].live_bytes;
-		beats[0].resident_bytes = cases[i].resident_bytes + 9 * MIB; // a file's pages are charged to who read it first
-		beats[0].cgroup_bytes = cases[i].resident_bytes;
-		beats[1].resident_bytes = 20 * MIB;
-		hand.process.heartbeats = beats;
-		hand.process.heartbeat_count = 2;
-		verdict_exited(0);
-		(void)snprintf(found, sizeof(found),
-		               "ending; peak 370 MiB; peak-line 370 MiB of 370 MiB at train.py:41 epoch%s", cases[i].found);
-		assert_string_equal(found_text(&verdict), found);
-		assert_advised(&verdict, cases[i].advised);
-		assert_int_equal(strstr(verdict.text, "of the machine's 16.0 GiB") != NULL, i == 1);
-	}
+#define PEAK "=ending; peak 370 MiB; peak-line 370 MiB of 370 MiB at train.py:41 epoch"
+/* The last beat is long after the peak; a file's pages are charged to who read it first. */
+#define BEATS(limit, live, resident)                                                                                 \
+	"heap:41 370M live_bytes=1M; heartbeat limit_bytes=" limit "; beat live_bytes=" live " resident_bytes=" resident \
+	"+9M cgroup_bytes=" resident "; beat resident_bytes=20M; exit 0"
+	told(PEAK "; little-room 396 MiB of 400 MiB", "little-room", BEATS("400M", "370M", "396M"));
+	said("!of the machine's 16.0 GiB");
+	told(PEAK "; little-room 15.0 GiB of 16.0 GiB", "little-room", BEATS("16G", "14G", "15G"));
+	said("of the machine's 16.0 GiB");
+	told(PEAK, "nothing", BEATS("400M", "300M", "399M")); // files that it read
+	told(PEAK, "nothing", BEATS("400M", "900M", "300M")); // not touched
+	told(PEAK, "nothing", BEATS("max", "900M", "900M"));
 }
 
 /* After "It held at most 300 MiB in its heap" more than that can only be live elsewhere, too. */
 TEST(more_than_the_peak_of_a_domain_is_live_in_all)
 {
-	for (unsigned i = 0; i < 4; i++) {
-		hand_model_make(&hand);
-		leaking(HEAP, 41, 300 * MIB);
-		if (i != 0)
-			hand_model_site(&hand, MMAP, 42, 8 * MIB);
-		if (i == 2)
-			hand_model_site(&hand, CUDA0, 43, 100 * MIB);
-		hand_model_exited(&hand, i == 3); // by itself, too
-		hand_model_decide(&hand, &verdict);
-		assert_found(&verdict,
-		             i != 0 ? "ending; peak 300 MiB; live 308 MiB; line 300 MiB of 308 MiB at train.py:41 epoch"
-		                    : "ending; peak 300 MiB; live 300 MiB; line 300 MiB of 300 MiB at train.py:41 epoch");
-		assert_non_null(strstr(verdict.text, i == 2   ? " was live in all on the host. "
-		                                     : i != 0 ? " was live in all. "
-		                                              : " was live. "));
-	}
+#define IN_ALL "ending; peak 300 MiB; live 308 MiB; line 300 MiB of 308 MiB at train.py:41 epoch"
+	told("ending; peak 300 MiB; live 300 MiB; line 300 MiB of 300 MiB at train.py:41 epoch", NULL, LEAK "exit 0");
+	said(" was live. ");
+	told(IN_ALL, NULL, LEAK "mmap:42 8M; exit 0");
+	said(" was live in all. ");
+	told(IN_ALL, NULL, LEAK "mmap:42 8M; cuda0:43 100M; exit 0");
+	said(" was live in all on the host. ");
+	told(IN_ALL, NULL, LEAK "mmap:42 8M; exit 1"); // by itself, too
+	said(" was live in all. ");
 }
 
 /* What grows is the cause; what holds as much beside it may be its copy of the moment. */
 TEST(of_two_that_hold_about_as_much_the_one_that_grows_comes_first)
 {
-	static const struct {
-		uint64_t copy_mib;
-		const char *found;
-	} cases[] = {
-		{ 114, "line 100 MiB of 214 MiB at train.py:41 epoch; accumulates" },
-		{ 115, "line 115 MiB of 215 MiB at train.py:12 epoch; next-line 100 MiB" },
-	};
-
-	EACH_CASE(i, cases)
-	{
-		hand_model_site(&hand, HEAP, 12, cases[i].copy_mib * MIB);
-		leaking(HEAP, 41, 100 * MIB);
-		hand_model_waited(&hand, SIGKILL);
-		hand.launcher.after.cgroup_oom_kill = 1;
-		hand_model_decide(&hand, &verdict);
-		assert_found(&verdict, cases[i].found);
-	}
+#define COPY "heap:12 %uM; heap:41 100M leak; killed; after cgroup_oom_kill=1"
+	told("line 100 MiB of 214 MiB at train.py:41 epoch; accumulates", NULL, COPY, 114);
+	told("line 115 MiB of 215 MiB at train.py:12 epoch; next-line 100 MiB", NULL, COPY, 115);
 }
 
 /* Small objects of a short run are too few to judge; the blocks of the same line are not. */
 TEST(a_line_grows_where_one_kind_of_its_memory_does)
 {
-	static const struct {
-		uint64_t leaking_mib;
-		uint32_t line;
-		bool is_growing;
-	} cases[] = { { 10, 41, true }, { 9, 41, false }, { 10, 42, false } };
-
-	EACH_CASE(i, cases)
-	{
-		struct model_site *objects;
-		struct model_site *blocks;
-		objects = hand_model_site(&hand, HEAP, 41, 40 * MIB);
-		hand_model_generations(objects, 2, 2, 1, 1);
-		hand_model_domain(&hand.domains[MMAP], "python/object");
-		blocks = hand_model_site(&hand, MMAP, cases[i].line, cases[i].leaking_mib * MIB);
-		hand_model_generations(blocks, 12, 12, 3, 3);
-		if (cases[i].line == 41)
-			blocks->where = objects->where;
-		verdict_exited(0);
-		assert_int_equal(strstr(found_text(&verdict), "accumulates") != NULL, cases[i].is_growing);
-	}
+#define OBJECTS "name mmap python/object; heap:41 40M gens=2/2/1/1; exit 0; "
+	told("accumulates", NULL, OBJECTS "mmap:41 10M leak same");
+	told("!accumulates", NULL, OBJECTS "mmap:41 9M leak same");
+	told("!accumulates", NULL, OBJECTS "mmap:42 10M leak");
 }
 
 /* A library takes few large regions, and many small blocks beside them: what cannot be judged is not steady. */
 TEST(growth_is_no_trifle_where_the_rest_cannot_be_judged)
 {
-	static const struct {
-		uint32_t generations;
-		const char *advised;
-	} cases[] = { { 3, "release-blocks" }, { 2, "hold-less" } };
-
-	EACH_CASE(i, cases)
-	{
-		struct model_site *regions;
-		struct model_site *small;
-		regions = hand_model_site(&hand, HEAP, 41, 800 * MIB);
-		hand_model_generations(regions, cases[i].generations, cases[i].generations, 1, 1);
-		small = hand_model_site(&hand, HEAP, 41, 8 * MIB);
-		hand_model_generations(small, 12, 12, 3, 3);
-		small->where = regions->where;
-		hand_model_waited(&hand, SIGKILL);
-		hand.launcher.after.cgroup_oom_kill = 1;
-		hand_model_decide(&hand, &verdict);
-		assert_advised(&verdict, cases[i].advised);
-	}
+#define REGIONS "heap:41 800M gens=%u/%u/1/1; heap:41 8M leak same; killed; after cgroup_oom_kill=1"
+	told(NULL, "release-blocks", REGIONS, 3, 3);
+	told(NULL, "hold-less", REGIONS, 2, 2);
 }
 
 /* Each of many running calls of one function keeps a copy: to bound one of them mends nothing. */
@@ -807,10 +607,9 @@ TEST(a_line_that_grows_with_the_depth_of_a_recursion_is_told_so)
 			(struct holders_way){ HEAD(HELD, 32, "", 0, ""), .steps = &root, .step_count = 1 });
 		struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
 		struct holders holders;
-		struct model_site *site;
 		bool is_deep = cases[c].is_told;
 
-		site = make_held(&line, &holders, 300 * MIB);
+		struct model_site *site = make_held(&line, &holders, 300 * MIB);
 		hand_model_generations(site, 12, 12, 3, 3);
 		hand.process.holders = cases[c].was_looked_at ? &holders : NULL;
 		for (unsigned i = 0; i < depth; i++)
@@ -831,306 +630,183 @@ TEST(a_line_that_grows_with_the_depth_of_a_recursion_is_told_so)
 /* A model of some size that is loaded once hides no leak beside it. */
 TEST(what_accumulates_beside_the_largest_line_is_what_there_is_to_do)
 {
-	for (unsigned i = 0; i < 4; i++) {
-		struct model_site *site;
+	static const char *const ends[] = { "exit 0", "killed; after cgroup_oom_kill=1" };
 
-		hand_model_make(&hand);
-		hand_model_site(&hand, HEAP, 12, 300 * MIB);
-		site = hand_model_site(&hand, HEAP, 41, 200 * MIB);
-		hand_model_generations(site, i == 1 ? 1 : 12, 12, i == 1 ? 0 : 3, 3);
-		site->volume_bytes = i == 2 ? 300 * MIB : 2 * GIB; // perhaps a second data set
-		if (i == 3)
-			hand_model_waited(&hand, SIGKILL);
-		else
-			hand_model_exited(&hand, 0);
-		hand.launcher.after.cgroup_oom_kill = i == 3;
-		hand_model_decide(&hand, &verdict);
-		if (i == 1 || i == 2) {
-			assert_not_found(&verdict, "train.py:41");
-			assert_advised(&verdict, "nothing");
-			continue;
-		}
-		assert_found(&verdict,
-		             "line 300 MiB of 500 MiB at train.py:12 epoch; next-line 200 MiB of 500 MiB at train.py:41 epoch");
-		assert_advised(&verdict, "release-next-blocks");
-		assert_non_null(strstr(verdict.next, "the blocks of train.py:41 epoch"));
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		told("line 300 MiB of 500 MiB at train.py:12 epoch; next-line 200 MiB of 500 MiB at train.py:41 epoch",
+		     "release-next-blocks", "heap:12 300M; heap:41 200M leak volume_bytes=2G; %s", ends[i]);
+		next("the blocks of train.py:41 epoch");
 	}
+	told("!train.py:41", "nothing", "heap:12 300M; heap:41 200M gens=1/12/0/3 volume_bytes=2G; exit 0");
+	told("!train.py:41", "nothing",
+	     "heap:12 300M; heap:41 200M leak volume_bytes=300M; exit 0"); // perhaps a second data set
 }
 
 /* "A running sum of tensors" is no help to who writes C++, nor to who has no tensors. */
 TEST(what_often_keeps_blocks_depends_on_the_language)
 {
-	for (unsigned i = 0; i < 5; i++) {
-		struct model_site *site;
+	static const char *const cases[][2] = {
+		{ LEAK "heap:90 1M", "a list that is appended to, or a cache" },
+		{ LEAK "heap:90 1M import=torch", "a running sum of tensors" },
+		{ LEAK "cuda0:90 1M", "a running sum of tensors" },
+		{ LEAK "heap:90 1M module=libtensorflow_cc.so.2", "a running sum of tensors" },
+	};
 
-		hand_model_make(&hand);
-		leaking(HEAP, 41, 300 * MIB);
-		site = hand_model_site(&hand, i == 3 ? CUDA0 : HEAP, 90, MIB);
-		if (i == 2)
-			site->import = "torch";
-		if (i == 4)
-			hand.frames[1][0].module = "libtensorflow_cc.so.2";
-		if (i == 1)
-			hand.frames[0][2].kind = MODEL_FRAME_NATIVE; // of a library in C that Python calls
-		hand.process.python_version = 0x030b07f0;
-		verdict_exited(0);
-		assert_int_equal(strstr(verdict.next, "a list that is appended to, or a cache") != NULL, i == 0);
-		assert_int_equal(strstr(verdict.next, "a running sum of tensors") != NULL, i >= 2);
-		assert_int_equal(strstr(verdict.next, "a release that is missing") != NULL, i == 1);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		told(NULL, NULL, "%s; exit 0", cases[i][0]);
+		next(cases[i][1]);
+		next(i == 0 ? "!a running sum of tensors" : "!a list that is appended to, or a cache");
+		next("!a release that is missing");
 	}
+	scene(LEAK "exit 0");
+	hand.frames[0][2].kind = MODEL_FRAME_NATIVE; // of a library in C that Python calls
+	decided(NULL, NULL);
+	next("a release that is missing");
 }
 
 /* "Hold less at arenas": nobody can do that before the lines are known. */
 TEST(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object)
 {
-	hand_model_domain(&hand.domains[MMAP], "python/arena");
-	leaking(MMAP, 41, 900 * MIB);
-	hand_model_exited(&hand, 1);
-	hand_model_refuse(&hand, MIB);
-	hand.failed.domain = MMAP;
-	hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = GIB };
-	hand_model_decide(&hand, &verdict);
-	assert_advised(&verdict, "record-python-objects");
-	assert_non_null(strstr(verdict.next, "; or raise the limit (ulimit -v)"));
+	told(NULL, "record-python-objects",
+	     "name mmap python/arena; mmap:41 900M leak; exit 1; refuse 1M of=mmap; limit as 1G");
+	next("; or raise the limit (ulimit -v)");
 }
 
 /* A higher limit is reached as well. */
 TEST(a_line_that_accumulates_up_to_a_limit_is_what_to_look_at)
 {
-	hand_model_generations(hand_model_site(&hand, HEAP, 41, 900 * MIB), 46, 46, 3, 3);
-	hand.sites[0].allocated_bytes = 5000 * MIB;
-	hand_model_exited(&hand, 1);
-	hand_model_refuse(&hand, MIB);
-	hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = GIB };
-	hand_model_decide(&hand, &verdict);
-	assert_advised(&verdict, "release-blocks");
+	told(NULL, "release-blocks", "heap:41 900M gens=46/46/3/3 allocated_bytes=5000M; exit 1; refuse 1M; limit as 1G");
 }
 
 /* Lists and dictionaries of the small objects are larger blocks: they show the line without a second run. */
 TEST(what_accumulates_beside_arenas_is_the_better_clue)
 {
 	static const struct {
-		uint64_t bytes;
-		bool is_leak, is_user, is_said;
+		const char *site;
+		bool is_user, is_said;
 	} cases[] = {
-		{ 3 * MIB, true, true, true },
-		{ 3 * MIB, true, false, false },
-		{ 3 * MIB, false, true, false },
-		{ MIB / 2, true, true, false },
+		{ "heap:41 3M leak", true, true },
+		{ "heap:41 3M leak", false, false },
+		{ "heap:41 3M gens=1/12/3/3", true, false },
+		{ "heap:41 512K leak", true, false },
 	};
 
-	EACH_CASE(i, cases)
-	{
-		hand_model_domain(&hand.domains[MMAP], "python/arena");
-		leaking(MMAP, 60, 106 * MIB);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, cases[i].bytes), cases[i].is_leak ? 12 : 1, 12, 3, 3);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		scene("name mmap python/arena; mmap:60 106M leak; %s; " LOW, cases[i].site);
 		hand.frames[1][2].is_user = cases[i].is_user;
-		hand_model_waited(&hand, SIGKILL);
-		hand.heartbeat.available_bytes = 100 * MIB;
-		hand_model_decide(&hand, &verdict);
-		assert_int_equal(strstr(found_text(&verdict), "accumulates-beside-arenas 3.0 MiB at train.py:41 epoch") != NULL,
-		                 cases[i].is_said);
-		assert_int_equal(strstr(verdict.next, "the blocks of train.py:41 epoch alive; or ") != NULL, cases[i].is_said);
-		assert_advised(&verdict, "record-python-objects");
+		decided(cases[i].is_said ? "accumulates-beside-arenas 3.0 MiB at train.py:41 epoch"
+		                         : "!accumulates-beside-arenas",
+		        "record-python-objects");
+		next(cases[i].is_said ? "the blocks of train.py:41 epoch alive; or "
+		                      : "!the blocks of train.py:41 epoch alive; or ");
 	}
 }
 
 /* PyTorch under a small limit: no line is to blame, and no recording of small objects would find one. */
 TEST(what_imports_left_is_said_where_it_is_most)
 {
-	static const struct {
-		uint64_t of_imports;
-		unsigned alive;
-		const char *found, *advised;
-	} cases[] = {
-		{ 200, 1, "; imports 200 MiB of 309 MiB; line 109 MiB of 309 MiB at train.py:60 epoch", "import-less" },
-		{ 100, 1, "; live 209 MiB; line 109 MiB of 209 MiB at train.py:60 epoch", "record-python-objects" },
-		{ 200, 12,
-		  "; live 309 MiB; line 109 MiB of 309 MiB at train.py:60 epoch; accumulates 109 MiB of 109 MiB at train.py:60 epoch, "
-		  "likely; imports 200 MiB",
-		  "record-python-objects" },
-	};
-
-	EACH_CASE(i, cases)
-	{
-		hand_model_domain(&hand.domains[MMAP], "python/arena");
-		hand_model_generations(hand_model_site(&hand, MMAP, 60, 109 * MIB), cases[i].alive, 12, cases[i].alive / 4, 3);
-		hand_model_site(&hand, HEAP, 1, cases[i].of_imports * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
-		hand.heartbeat.available_bytes = 100 * MIB;
-		verdict_waited(SIGKILL);
-		assert_found(&verdict, cases[i].found);
-		assert_advised(&verdict, cases[i].advised);
-	}
+#define OF_IMPORTS "name mmap python/arena; mmap:60 109M gens=%u/12/%u/3; heap:1 %uM import; " LOW
+	told("; imports 200 MiB of 309 MiB; line 109 MiB of 309 MiB at train.py:60 epoch", "import-less", OF_IMPORTS, 1, 0,
+	     200);
+	told("; live 209 MiB; line 109 MiB of 209 MiB at train.py:60 epoch", "record-python-objects", OF_IMPORTS, 1, 0,
+	     100);
+	told(
+		"; live 309 MiB; line 109 MiB of 309 MiB at train.py:60 epoch; accumulates 109 MiB of 109 MiB at train.py:60 epoch, "
+		"likely; imports 200 MiB",
+		"record-python-objects", OF_IMPORTS, 12, 3, 200);
 }
 
 /* The total of several threads is behind its parts by as much as they keep for themselves. */
 TEST(a_line_is_told_once_and_never_of_more_than_all)
 {
-	for (unsigned i = 0; i < 2; i++) {
-		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), i == 0 ? 12 : 1, 12, 3, 3);
-		hand.domains[HEAP].peak_bytes = 299 * MIB;
-		verdict_exited(0);
-		assert_int_equal(strstr(found_text(&verdict), "; peak 299 MiB; live ") != NULL, i == 0);
-		assert_int_equal(
-			strstr(found_text(&verdict), "; peak 299 MiB; peak-line 299 MiB of 299 MiB at train.py:41 epoch") != NULL,
-			i == 1);
-	}
+#define BEHIND "heap:41 300M gens=%u/12/3/3; domain heap peak_bytes=299M; exit 0"
+	told("; peak 299 MiB; live ", NULL, BEHIND, 12);
+	told("; peak 299 MiB; peak-line 299 MiB of 299 MiB at train.py:41 epoch", NULL, BEHIND, 1);
 }
 
 /* Who reads of 40 MiB that accumulate would not know who made the 900. */
 TEST(a_line_that_held_much_more_at_the_peak_is_told_of_both)
 {
-	leaking(HEAP, 41, 40 * MIB);
-	hand.sites[0].peak_bytes = hand.domains[HEAP].peak_bytes = 900 * MIB;
-	verdict_exited(0);
-	assert_found(
-		&verdict,
-		"peak 900 MiB; peak-line 900 MiB of 900 MiB at train.py:41 epoch; parts-in-memory 208 MiB of 300 MiB; live "
-		"40.0 MiB; line 40.0 MiB of 40.0 MiB at train.py:41 epoch; accumulates");
+	told("peak 900 MiB; peak-line 900 MiB of 900 MiB at train.py:41 epoch; parts-in-memory 208 MiB of 300 MiB; live "
+	     "40.0 MiB; line 40.0 MiB of 40.0 MiB at train.py:41 epoch; accumulates",
+	     NULL, "heap:41 40M leak peak_bytes=900M; domain heap peak_bytes=900M; exit 0");
 }
 
 TEST(what_imports_held_at_the_peak_is_said_where_it_is_most)
 {
-	static const struct {
-		uint64_t own;
-		const char *found;
-	} cases[] = {
-		{ 4,
-		  "ending; peak 204 MiB; peak-line 4.0 MiB of 204 MiB at train.py:41 epoch; peak-imports 200 MiB of 204 MiB" },
-		{ 300, "ending; peak 500 MiB; peak-line 300 MiB of 500 MiB at train.py:41 epoch" },
-		{ 0, "ending; peak 200 MiB; peak-imports 200 MiB of 200 MiB" },
-	};
-
-	EACH_CASE(i, cases)
-	{
-		if (cases[i].own != 0)
-			hand_model_site(&hand, HEAP, 41, cases[i].own * MIB);
-		hand_model_site(&hand, HEAP, 1, 200 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
-		verdict_exited(0);
-		assert_string_equal(found_text(&verdict), cases[i].found);
-	}
+	told("=ending; peak 204 MiB; peak-line 4.0 MiB of 204 MiB at train.py:41 epoch; peak-imports 200 MiB of 204 MiB",
+	     NULL, "heap:41 4M; heap:1 200M import; exit 0");
+	told("=ending; peak 500 MiB; peak-line 300 MiB of 500 MiB at train.py:41 epoch", NULL,
+	     "heap:41 300M; heap:1 200M import; exit 0");
+	told("=ending; peak 200 MiB; peak-imports 200 MiB of 200 MiB", NULL, "heap:1 200M import; exit 0");
 }
 
 /* 300 MiB of PyTorch beside 136 MiB of kept losses: "nothing here points at memory" was said of them. */
 TEST(imports_do_not_hide_what_accumulates)
 {
-	leaking(HEAP, 41, 136 * MIB);
-	hand_model_site(&hand, HEAP, 1, 300 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
-	verdict_waited(SIGKILL);
-	assert_non_null(strstr(verdict.text, "Memory was far from the limits."));
-	assert_found(
-		&verdict,
-		"line 136 MiB of 436 MiB at train.py:41 epoch; accumulates 136 MiB of 136 MiB at train.py:41 epoch, likely; "
-		"imports 300 MiB of 436 MiB");
-	assert_advised(&verdict, "find-sender, release-blocks");
+	told("line 136 MiB of 436 MiB at train.py:41 epoch; accumulates 136 MiB of 136 MiB at train.py:41 epoch, likely; "
+	     "imports 300 MiB of 436 MiB",
+	     "find-sender, release-blocks", "heap:41 136M leak; heap:1 300M import; killed");
+	said("Memory was far from the limits.");
 }
 
 /* A parent of 4242 that is well, and a child without a mark of its end. */
 TEST(a_child_that_a_signal_ended_is_to_be_looked_at)
 {
 	static const struct {
-		bool is_growing;
-		uint64_t kills;
-		const char *advised;
-		uint64_t held_bytes; // by the child; 0 = not known
+		unsigned alive, kills;
+		const char *advised, *held; // by the child; 0 = not known
+		bool is_child_named;
 	} cases[] = {
-		{ false, 0, "see-child", 0 },
-		{ true, 0, "release-blocks, see-child", 0 },
-		{ true, 1, "release-blocks, see-child", 0 },
-		{ true, 0, "release-blocks, see-child", MIB },
-		{ true, 0, "release-blocks", MIB - 1 }, // a worker that a pool ended
+		{ 1, 0, "see-child", "0", true },
+		{ 12, 0, "release-blocks, see-child", "0", true },
+		{ 12, 1, "release-blocks, see-child", "0", true },
+		{ 12, 0, "release-blocks, see-child", "1M", true },
+		{ 12, 0, "release-blocks", "1M-1", false }, // a worker that a pool ended
 	};
-	static struct model_process processes[2];
-	static struct kmem_identity child;
 
-	EACH_CASE(i, cases)
-	{
-		struct model_site *site;
-		site = hand_model_site(&hand, HEAP, 41, 400 * MIB);
-		if (cases[i].is_growing)
-			hand_model_generations(site, 12, 12, 3, 3);
-		site->volume_bytes = 400 * MIB;
-		processes[1] = hand.process;
-		hand_model_exited(&hand, 0);
-		hand_model_waited(&hand, 0);
-		hand.launcher.after.cgroup_oom_kill = hand.identity.before.cgroup_oom_kill + cases[i].kills;
-		processes[0] = hand.process;
-		child = hand_model_child(&hand);
-		processes[1].identity = &child;
-		processes[1].path = "kmemshim.out/child.kmem";
-		processes[1].live_bytes = cases[i].held_bytes;
-		hand.model.processes = processes;
-		hand.model.process_count = 2;
-		hand_model_decide(&hand, &verdict);
-		assert_string_equal(verdict_cause_name(verdict.cause), cases[i].kills != 0 ? "child-killed" : "exited");
-		assert_advised(&verdict, cases[i].advised);
-		assert_int_equal(strstr(verdict.next, "`kmemshim report kmemshim.out/child.kmem`") != NULL,
-		                 cases[i].held_bytes != MIB - 1);
-		assert_int_equal(strstr(verdict.next, "; if it is a data set, load less of it at once, or give") != NULL,
-		                 cases[i].kills != 0);
-		assert_int_equal(strstr(found_text(&verdict), "; lost-children") != NULL, cases[i].kills == 0);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		told(cases[i].kills == 0 ? "; lost-children" : "!; lost-children", cases[i].advised,
+		     "heap:41 400M gens=%u/12/3/3 volume_bytes=400M; exit 0; status 0; after cgroup_oom_kill=%u; "
+		     "child path=kmemshim.out/child.kmem state=0 live_bytes=%s",
+		     cases[i].alive, cases[i].kills, cases[i].held);
+		assert_cause(&verdict, cases[i].kills != 0 ? "child-killed" : "exited");
+		next(cases[i].is_child_named ? "`kmemshim report kmemshim.out/child.kmem`" : "!`kmemshim report");
+		next(cases[i].kills != 0 ? "; if it is a data set, load less of it at once, or give"
+		                         : "!; if it is a data set, load");
 	}
 }
 
 TEST(a_program_that_allocates_nothing_has_no_peak_to_look_at)
 {
-	hand.model.domain_count = 0;
-	verdict_exited(0);
-	assert_string_equal(found_text(&verdict), "ending; no-allocation");
-	assert_string_equal(verdict.next, "no action is needed");
+	told("=ending; no-allocation", NULL, "model domain_count=0; exit 0");
+	next("=no action is needed");
 }
 
 /* A table was read, then a copy of it did not fit: the copy is what there is to do something about. */
 TEST(who_took_much_last_of_a_killed_program_is_named)
 {
-	static const struct {
-		uint64_t bytes;
-		uint32_t generations;
-		bool is_first_leak, is_filling;
-		int signal;
-		const char *found, *next;
-	} cases[] = {
-		{ 110, 1, false, false, SIGKILL,
-		  "next-line 110 MiB of 224 MiB at train.py:50 epoch; came-last 110 MiB of 224 MiB at train.py:50 epoch",
-		  "hold less at once at train.py:50 epoch, which took much last, or at train.py:41 epoch (smaller pieces, a smaller "
-		  "type, release earlier), or give the program more memory" },
-		{ 110, 1, false, true, SIGKILL, "line 114 MiB of 224 MiB at train.py:41 epoch; next-line", NULL },
-		{ 40, 1, false, false, SIGKILL, "line 114 MiB of 154 MiB at train.py:41 epoch; came-last 40.0 MiB of 154 MiB",
-		  NULL },
-		{ 40, 1, true, false, SIGKILL, "likely; came-last 40.0 MiB of 154 MiB at train.py:50 epoch",
-		  "; or hold less at once at train.py:50 epoch, which took much last" },
-		{ 110, 2, false, false, SIGKILL, NULL, NULL },
-		{ 110, 1, false, false, SIGSEGV, NULL, NULL },
-	};
+/* The line of the latter is also one of an import. */
+#define LAST "; heap:50 256 gens=1/12/0/3; heartbeat available_bytes=100M; "
+#define TOOK(bytes, generations) "heap:50 " bytes " gens=1/" generations "/1/1" LAST
+	told("next-line 110 MiB of 224 MiB at train.py:50 epoch; came-last 110 MiB of 224 MiB at train.py:50 epoch", NULL,
+	     "heap:41 114M gens=1/12/3/3; " TOOK("110M", "1") "killed");
+	next(
+		"hold less at once at train.py:50 epoch, which took much last, or at train.py:41 epoch (smaller pieces, a smaller "
+		"type, release earlier), or give the program more memory");
+	told("line 114 MiB of 154 MiB at train.py:41 epoch; came-last 40.0 MiB of 154 MiB", NULL,
+	     "heap:41 114M gens=1/12/3/3; " TOOK("40M", "1") "killed");
+	told("likely; came-last 40.0 MiB of 154 MiB at train.py:50 epoch", NULL,
+	     "heap:41 114M leak; " TOOK("40M", "1") "killed");
+	next("; or hold less at once at train.py:50 epoch, which took much last");
+	told("!came-last", NULL, "heap:41 114M gens=1/12/3/3; " TOOK("110M", "2") "killed");
+	told("!came-last", NULL, "heap:41 114M gens=1/12/3/3; " TOOK("110M", "1") "signal 11");
 
-	EACH_CASE(i, cases)
-	{
-		struct model_site *first;
-		first = hand_model_site(&hand, HEAP, 41, 114 * MIB);
-		hand_model_generations(first, cases[i].is_first_leak ? 12 : 1, 12, 3, 3);
-		hand_model_generations(hand_model_site(&hand, HEAP, 50, cases[i].bytes * MIB), 1, cases[i].generations, 1, 1);
-		hand_model_generations(hand_model_site(&hand, HEAP, 50, 256), 1, 12, 0, 3); // what an import made of it
-		hand.heartbeat.available_bytes = 100 * MIB;
-		hand_model_waited(&hand, cases[i].signal);
-		if (cases[i].is_filling) {
-			hand_model_generations(first, 12, 12, 3, 3);
-			first->live_count = 1000;
-			first->born_generations = 12;
-			memcpy(first->quarters, (const uint64_t[]){ 600, 300, 80, 20 }, sizeof(first->quarters));
-			first->volume_bytes = first->live_bytes * 8;
-		}
-		hand_model_decide(&hand, &verdict);
-		if (cases[i].is_filling)
-			assert_int_equal(first->leak, MODEL_LEAK_FILLING);
-		assert_null(strstr(verdict.text, "as a cache that fills"));
-		if (cases[i].found != NULL)
-			assert_found(&verdict, cases[i].found);
-		else
-			assert_null(strstr(found_text(&verdict), "came-last"));
-		if (cases[i].next != NULL)
-			assert_non_null(strstr(verdict.next, cases[i].next));
-	}
+	scene("heap:41 114M leak live_count=1000 born_generations=12 volume_bytes=912M; " TOOK("110M", "1") "killed");
+	memcpy(hand.sites[0].quarters, (const uint64_t[]){ 600, 300, 80, 20 }, sizeof(hand.sites[0].quarters));
+	decided("line 114 MiB of 224 MiB at train.py:41 epoch; next-line", NULL);
+	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_FILLING);
+	said("!as a cache that fills");
 }
 
 RUN_TESTS(verdict_case_begin, NULL)

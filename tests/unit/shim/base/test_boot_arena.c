@@ -3,9 +3,6 @@
  */
 #include "unit.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/boot_arena.h"
 
 static int
@@ -17,7 +14,6 @@ pieces(void *unused)
 	} cases[] = { { 1, 0 }, { 0, 1 }, { 16, 15 }, { 16, 16 }, { 8, 17 }, { 64, 100 }, { 4096, 10 }, { 32, 1000 } };
 	unsigned char *given[ARRAY_LEN(cases)];
 
-	(void)unused;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		given[i] = boot_arena_allocate(cases[i].alignment, cases[i].bytes);
 		CHECK_IN_CHILD(given[i] != NULL);
@@ -45,7 +41,6 @@ fills(void *unused)
 {
 	unsigned count = 0;
 
-	(void)unused;
 	CHECK_IN_CHILD(boot_arena_allocate(16, SIZE_MAX) == NULL);
 	CHECK_IN_CHILD(boot_arena_allocate(SIZE_MAX / 2 + 1, 1) == NULL);
 	CHECK_IN_CHILD(boot_arena_allocate(16, 40000) != NULL);

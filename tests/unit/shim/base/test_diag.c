@@ -4,14 +4,8 @@
 #include "unit.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/diag.h"
 
 TEST(formats_agree_with_printf)
 {
@@ -86,7 +80,6 @@ says_much(void *unused)
 {
 	static char much[5000];
 
-	(void)unused;
 	memset(much, 'm', sizeof(much) - 1);
 	diag_warn("%s", much);
 	diag_warn("two\nlines\x1b[31m");
@@ -96,10 +89,9 @@ says_much(void *unused)
 TEST(a_message_is_always_one_line)
 {
 	char text[8192];
-	char *end;
 
 	assert_int_equal(in_child_telling(says_much, NULL, text, sizeof(text)), 0);
-	end = strchr(text, '\n');
+	char *end = strchr(text, '\n');
 	assert_non_null(end);
 	assert_int_equal(end + 1 - text, 1024);
 	assert_string_equal(end + 1, "kmemshim: two?lines?[31m\n");
@@ -112,7 +104,6 @@ speaks_into_a_file_of_the_program(void *context)
 	char path[] = "/tmp/kmemshim-diag-XXXXXX";
 	int fd = mkstemp(path);
 
-	(void)context;
 	CHECK_IN_CHILD(fd >= 0);
 	unlink(path);
 	dup2(fd, STDERR_FILENO); // after diag_start()
@@ -127,7 +118,6 @@ speaks_into_a_full_pipe(void *context)
 	int ends[2];
 	char page[4096] = { 0 };
 
-	(void)context;
 	CHECK_IN_CHILD(pipe(ends) == 0);
 	fcntl(ends[1], F_SETFL, O_NONBLOCK);
 	while (write(ends[1], page, sizeof(page)) > 0)

@@ -3,9 +3,6 @@
  */
 #include "unit.h"
 
-#include <pthread.h>
-#include <string.h>
-
 #include "base/arch.h"
 #include "base/effort.h"
 
@@ -14,13 +11,11 @@
 
 static struct kmem_efforts kept;
 
-static int
-begin(void **state)
+SETUP(begin)
 {
 	memset(&kept, 0, sizeof(kept));
 	effort_forked();
 	effort_keep_in(&kept);
-	return 0;
 }
 
 TEST(what_is_seldom_counts_at_once)

@@ -5,8 +5,6 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <stdbool.h>
-#include <string.h>
 
 #include "base/checked_memory.h"
 #include "base/elf_symbols.h"

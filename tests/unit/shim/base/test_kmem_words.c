@@ -3,10 +3,6 @@
  */
 #include "unit.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "kmem_words.h"
 #include "random.h"
 
 /* As the standard says it, a bit at a time. */

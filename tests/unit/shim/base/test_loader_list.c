@@ -8,9 +8,6 @@
 #include <dlfcn.h>
 #include <iconv.h>
 #include <link.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "base/loader_list.h"
 
@@ -171,13 +168,12 @@ TEST(what_libc_unloads_by_itself_is_not_given_out)
 	for (size_t i = 0; i < 3; i++) {
 		iconv_t converter = iconv_open("UTF-16", "KOI8-R");
 		struct link_map *map = _r_debug.r_map;
-		uint64_t addr;
 
 		assert_true(converter != (iconv_t)-1);
 		while (map != NULL && strstr(map->l_name, "/KOI8-R.so") == NULL)
 			map = map->l_next;
 		assert_non_null(map);
-		addr = (uintptr_t)map->l_ld;
+		uint64_t addr = (uintptr_t)map->l_ld;
 		same_at(addr);
 		assert_int_equal(iconv_close(converter), 0);
 		for (int other = 0; other < 5; other++) { // it is unloaded when it was not asked for for a while

@@ -4,10 +4,6 @@
 #include "unit.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
@@ -72,7 +68,6 @@ reads_rlimits(void *unused)
 	struct rlimit data = { space - 4096, space - 4096 };
 	struct kmem_identity identity = { .page_bytes = 4096 };
 
-	(void)unused;
 	memory_limits_read(&identity);
 	CHECK_IN_CHILD(limit_of(&identity, KMEM_LIMIT_ADDRESS_SPACE) == 0);
 	CHECK_IN_CHILD(limit_of(&identity, KMEM_LIMIT_DATA) == 0);
@@ -94,7 +89,6 @@ reads_what_recording_leaves(void *unused)
 	struct kmem_identity identity = { .page_bytes = 4096 };
 	struct memory_limits_now before, now;
 
-	(void)unused;
 	memory_limits_read_now(&identity, &before);
 	CHECK_IN_CHILD(before.space_limit_bytes == 0 && before.space_bytes != 0);
 	CHECK_IN_CHILD(setrlimit(RLIMIT_AS, &limit) == 0 && raw_reserve(KMEM_OWN_CAPTURE, own, PROT_NONE) != NULL);
@@ -124,12 +118,10 @@ static int
 write_text(const char *folder, const char *file, const char *text)
 {
 	char path[512];
-	int fd;
-	int result;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	result = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -1;
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int result = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -1;
 	close(fd);
 	return result;
 }
@@ -172,12 +164,11 @@ is_moved(void *context)
 {
 	const struct groups *groups = context;
 	struct kmem_identity identity = { .page_bytes = 4096 };
-	struct kmem_identity before;
 	struct memory_limits_now now;
 	char back[KMEM_TEXT_BYTES];
 
 	memory_limits_read(&identity);
-	before = identity;
+	struct kmem_identity before = identity;
 	snprintf(back, sizeof(back), "%s", identity.cgroup_path);
 	CHECK_IN_CHILD(!memory_limits_follow(&identity, 1)); // it was not
 	CHECK_IN_CHILD(write_text(groups->inner, "cgroup.procs", "0") == 0);
@@ -201,7 +192,6 @@ in_groups(int (*act)(void *))
 {
 	struct groups groups;
 	char number[32];
-	int status;
 
 	snprintf(groups.outer, sizeof(groups.outer), CGROUPS "/kmemshim-unit-%d", (int)getpid());
 	snprintf(groups.inner, sizeof(groups.inner), "%s/inner", groups.outer);
@@ -212,7 +202,7 @@ in_groups(int (*act)(void *))
 		print_message("no memory cgroup (version 1) can be made here\n");
 		skip();
 	}
-	status = in_child(act, &groups);
+	int status = in_child(act, &groups);
 	rmdir(groups.inner);
 	rmdir(groups.outer);
 	return status;

@@ -3,10 +3,7 @@
  */
 #include "unit.h"
 
-#include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <ucontext.h>
 
 #include "base/reentry_guard.h"
@@ -133,7 +130,6 @@ enter_elsewhere(void)
 static void
 enter_in_handler(int number)
 {
-	(void)number;
 	enter_elsewhere();
 }
 

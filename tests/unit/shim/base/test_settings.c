@@ -3,13 +3,7 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/diag.h"
 #include "base/settings.h"
-#include "kmem_words.h"
 
 static const struct {
 	const char *text;
@@ -197,7 +191,6 @@ parses_quietly(void *unused)
 {
 	char *environment[] = { (char *)"KMEMSHIM_SITES_MAX=none", (char *)"KMEMSHIM_LOG=quiet", NULL };
 
-	(void)unused;
 	settings_parse(environment);
 	CHECK_IN_CHILD(diag_level == DIAG_QUIET);
 	return 0;

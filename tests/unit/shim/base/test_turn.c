@@ -3,10 +3,6 @@
  */
 #include "unit.h"
 
-#include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "base/turn.h"
 #include "left_at.h"
 

@@ -3,10 +3,7 @@
  */
 #include "unit.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "base/turn.h"
 #include "capture_fixture.h"
@@ -117,10 +114,9 @@ TEST(F3_records_leave_the_resident_set_and_stay)
 {
 	enum { RECORDS = 8000, WORDS = 256 };
 	uint32_t index[RECORDS];
-	uint64_t before;
 
 	assert_true(capture_file_open(folder, "name"));
-	before = resident_of_files();
+	uint64_t before = resident_of_files();
 	for (uint64_t i = 0; i < RECORDS; i++) {
 		uint64_t *record = capture_file_append(KMEM_SECTION_RECORDS, WORDS * 8, &index[i]);
 
@@ -231,7 +227,6 @@ TEST(F5_close_seals_without_address_space)
 {
 	struct capture capture;
 	struct rlimit before;
-	struct rlimit spent;
 
 	assert_true(capture_file_open(folder, "name"));
 	capture_file_identified();
@@ -239,7 +234,7 @@ TEST(F5_close_seals_without_address_space)
 		append_site(i);
 	capture_file_mark(KMEM_STATE_CLEAN_EXIT, 0, 1);
 	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
-	spent = (struct rlimit){ .rlim_cur = address_space_bytes(), .rlim_max = before.rlim_max };
+	struct rlimit spent = (struct rlimit){ .rlim_cur = address_space_bytes(), .rlim_max = before.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_AS, &spent), 0);
 	capture_file_close();
 	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
@@ -258,12 +253,11 @@ TEST(F5_late_writers_do_not_reach_a_closed_file)
 {
 	struct capture before;
 	struct capture after;
-	struct kmem_site *site;
 
 	assert_true(capture_file_open(folder, "name"));
 	for (uint64_t i = 1; i <= 5000; i++)
 		append_site(i);
-	site = capture_file_at(KMEM_SECTION_SITES, 17);
+	struct kmem_site *site = capture_file_at(KMEM_SECTION_SITES, 17);
 	capture_file_mark(KMEM_STATE_CLEAN_EXIT, 0, 1);
 	capture_file_close();
 	assert_true(capture_read(path, &before));
@@ -352,7 +346,6 @@ TEST(remove_deletes_the_file_and_keeps_the_memory)
 static int
 forgets_its_parent(void *unused)
 {
-	(void)unused;
 	capture_file_forked();
 	CHECK_IN_CHILD(capture_file_header()->chunk_count == 0);
 	CHECK_IN_CHILD(capture_file_header()->used_bytes[KMEM_SECTION_SITES] == 0);
@@ -417,11 +410,10 @@ TEST(a_child_that_was_forked_out_of_a_hook_keeps_what_it_writes_and_the_parents_
 {
 	struct capture before;
 	struct capture after;
-	uint64_t *record;
 	uint32_t index;
 
 	assert_true(capture_file_open(folder, "name"));
-	record = capture_file_append(KMEM_SECTION_RECORDS, 1024, &index);
+	uint64_t *record = capture_file_append(KMEM_SECTION_RECORDS, 1024, &index);
 	*record = 1;
 	assert_true(capture_read(path, &before));
 	assert_int_equal(in_child(goes_on_in_the_hook, record), 0);
@@ -493,10 +485,9 @@ TEST(F1_F2_F3_F4_hold_after_sigkill_at_any_moment)
 		uint64_t sites = 1 + random_below(&random, 6000);
 		int ends[2];
 		char byte;
-		pid_t pid;
 
 		assert_int_equal(pipe(ends), 0);
-		pid = fork();
+		pid_t pid = fork();
 		if (pid == 0)
 			appends_for_ever(ends[1], sites);
 		close(ends[1]);

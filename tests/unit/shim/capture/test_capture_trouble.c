@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "capture_fixture.h"
 
@@ -27,7 +26,6 @@ goes_on_in_private(const char *at)
 static int
 opens_as_nobody(void *unused)
 {
-	(void)unused;
 	CHECK_IN_CHILD(geteuid() != 0 || (setgid(65534) == 0 && setuid(65534) == 0));
 	return goes_on_in_private(folder);
 }
@@ -37,7 +35,6 @@ opens_below_a_file(void *unused)
 {
 	char below[160];
 
-	(void)unused;
 	snprintf(below, sizeof(below), "%s/below", path);
 	write_file(path, "a file");
 	return goes_on_in_private(below);
@@ -48,7 +45,6 @@ opens_with_no_room(void *unused)
 {
 	struct rlimit limit = { KMEM_HEAD_BYTES - 1, KMEM_HEAD_BYTES - 1 };
 
-	(void)unused;
 	CHECK_IN_CHILD(setrlimit(RLIMIT_FSIZE, &limit) == 0);
 	return goes_on_in_private(folder);
 }
@@ -265,12 +261,11 @@ writes_on_without_the_file(void *context)
 
 TEST(a_child_that_was_forked_out_of_a_hook_leaves_a_file_alone_that_it_cannot_open)
 {
-	uint64_t *record;
 	uint32_t index;
 	char elsewhere[sizeof(path) + 8];
 
 	assert_true(capture_file_open(folder, "name"));
-	record = capture_file_append(KMEM_SECTION_RECORDS, 1024, &index);
+	uint64_t *record = capture_file_append(KMEM_SECTION_RECORDS, 1024, &index);
 	*record = 1;
 	snprintf(elsewhere, sizeof(elsewhere), "%s.moved", path);
 	assert_int_equal(rename(path, elsewhere), 0);

@@ -4,11 +4,6 @@
 #include "gpu/tracker_devices.h"
 #include "record/tracker_books.h"
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "moments/failed_requests.h"
 
@@ -85,19 +80,16 @@ sum_of(const struct kmem_device_snapshot *device_snapshot, unsigned domain)
 
 TEST(what_was_held_is_of_that_moment)
 {
-	const struct kmem_failed *failed;
-	const struct kmem_device_snapshot *device_snapshot;
-
 	hook_device(DEVICE, 0x1000, 40 * MIB);
 	hook_device(DEVICE + 1, 0x2000, 5 * MIB);
 	hook_device(KMEM_DOMAIN_CUDA_PINNED, 0x3000, 7 * MIB);
 	hook_tensor(0x1000, 30 * MIB);
-	failed = refuse(DEVICE, 60 * MIB);
+	const struct kmem_failed *failed = refuse(DEVICE, 60 * MIB);
 	tracker_device_released(tracker_device_take(0x1000)); // the program goes on
 	tracker_tensor_released(0x1000);
 	hook_device(DEVICE, 0x4000, 9 * MIB);
 
-	device_snapshot = device_snapshot_of(failed);
+	const struct kmem_device_snapshot *device_snapshot = device_snapshot_of(failed);
 	assert_int_equal(device_snapshot->sequence, failed->sequence);
 	assert_int_equal(failed->free_bytes, 3);
 	assert_int_equal(failed->total_bytes, 100);
@@ -130,7 +122,6 @@ TEST(a_refusal_of_host_memory_looks_at_nothing)
 TEST(more_call_sites_than_places)
 {
 	enum { DEPTHS = 300 };
-	const struct kmem_device_snapshot *device_snapshot;
 	uint64_t bytes = 0;
 	unsigned large = 0;
 
@@ -140,7 +131,7 @@ TEST(more_call_sites_than_places)
 		place(i, 0x10000 + i, one);
 		bytes += one;
 	}
-	device_snapshot = device_snapshot_of(refuse(DEVICE, MIB));
+	const struct kmem_device_snapshot *device_snapshot = device_snapshot_of(refuse(DEVICE, MIB));
 	assert_int_equal(device_snapshot->left_out, 0);
 	assert_int_equal(sum_of(device_snapshot, DEVICE), device_snapshot->live_bytes[DEVICE]);
 	for (unsigned i = 0; i < DEPTHS; i++) {
@@ -164,14 +155,13 @@ TEST(the_ring_keeps_its_records)
 {
 	const struct kmem_header *header = capture_file_header();
 	uint32_t first[KMEM_FAILED_MAX];
-	uint64_t used;
 
 	hook_device(DEVICE, 0x1000, 40 * MIB);
 	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++)
 		(void)refuse(DEVICE, MIB);
 	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++)
 		first[i] = header->failed[i].device_snapshot;
-	used = header->used_bytes[KMEM_SECTION_RECORDS];
+	uint64_t used = header->used_bytes[KMEM_SECTION_RECORDS];
 	hook_device(DEVICE, 0x2000, 2 * MIB);
 	for (unsigned i = 0; i < 3 * KMEM_FAILED_MAX; i++)
 		(void)refuse(DEVICE, MIB);
@@ -228,7 +218,6 @@ TEST(what_is_still_alive_of_the_time_before)
 static void *
 allocate_elsewhere(void *context)
 {
-	(void)context;
 	hook_device(DEVICE, 0x9000, 800 * MIB);
 	return NULL;
 }
@@ -280,7 +269,6 @@ TEST(what_the_thread_got_afterwards)
 static int
 refuse_in_child(void *context)
 {
-	(void)context;
 	start_empty(NULL);
 	assert_true(failed_requests_least == UINT64_MAX);
 	hook_device(DEVICE, 0x1000, MIB);

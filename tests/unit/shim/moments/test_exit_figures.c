@@ -3,12 +3,8 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/capture_life.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "moments/exit_figures.h"
 #include "tables/generations.h"
 
@@ -16,8 +12,7 @@
 
 static struct kmem_site *sites[SITES];
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	uint32_t index;
 
@@ -30,7 +25,6 @@ start_empty(void **state)
 		sites[i]->slot = 1;
 		sites[i]->first_generation = 1;
 	}
-	return 0;
 }
 
 static void
@@ -53,9 +47,6 @@ taken(void)
 
 TEST(what_each_record_holds_is_written_down)
 {
-	const struct kmem_generations *copy;
-	const struct kmem_exit *exit;
-
 	hold(0, 100000, 0);
 	hold(2, 0, 400); // released here, allocated by another thread
 	hold(3, 500, 500);
@@ -63,7 +54,7 @@ TEST(what_each_record_holds_is_written_down)
 	sites[4]->domain = KMEM_DOMAIN_RESERVED;
 	assert_int_equal(generations_born(sites[0], 1, 5), 5);
 	exit_figures_take();
-	exit = taken();
+	const struct kmem_exit *exit = taken();
 	assert_non_null(exit);
 	assert_int_equal(exit->record.type, KMEM_RECORD_EXIT);
 	assert_int_equal(exit->record.checksum, kmem_record_checksum(&exit->record, 0));
@@ -80,7 +71,7 @@ TEST(what_each_record_holds_is_written_down)
 	assert_int_equal(exit->sites[1].live_count, -4);
 	assert_int_equal(exit->sites[1].generations, 0);
 	assert_int_equal(exit->sites[2].site, 5);
-	copy = (const struct kmem_generations *)(const void *)&exit->sites[3];
+	const struct kmem_generations *copy = (const struct kmem_generations *)(const void *)&exit->sites[3];
 	assert_int_equal(copy->live_count[4], 1);
 	assert_int_equal(copy->births, 5 << 16 | 5 << 8 | 5);
 	assert_int_equal(copy->born, 1 << 4);
@@ -88,12 +79,10 @@ TEST(what_each_record_holds_is_written_down)
 
 TEST(it_counts_while_no_more_is_live)
 {
-	const struct kmem_exit *first;
-
 	assert_false(exit_figures_stand());
 	hold(0, 100000, 0);
 	exit_figures_take();
-	first = taken();
+	const struct kmem_exit *first = taken();
 	assert_true(exit_figures_stand());
 	hold(0, 100000, 60000);
 	assert_true(exit_figures_stand());

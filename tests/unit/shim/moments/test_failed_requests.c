@@ -5,18 +5,15 @@
 
 #include "base/capture_life.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "moments/failed_requests.h"
 #include "sites/site_table.h"
 #include "unwind/each_instruction.h"
 
 static struct site_owner owner = { .slot = 2 };
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	capture_file_forked();
-	return 0;
 }
 
 static void

@@ -3,14 +3,9 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/capture_life.h"
 #include "base/settings.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "moments/history.h"
 #include "sites/site_table.h"
 #include "unwind/each_instruction.h"
@@ -38,8 +33,7 @@ hold(unsigned number, uint64_t bytes)
 	site_table_at(sites[number])->peak = kmem_peak_pack(bytes, 0, 0);
 }
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	capture_file_forked();
 	site_table_clear();
@@ -47,7 +41,6 @@ start_empty(void **state)
 	settings.capture_max = 0;
 	for (unsigned i = 0; i < SITES; i++)
 		make_site(i);
-	return 0;
 }
 
 /* NULL: there is none. */
@@ -55,12 +48,11 @@ static struct kmem_history_point *
 place(unsigned number)
 {
 	uint64_t part = capture_file_header()->history[number / KMEM_HISTORY_PART_POINTS];
-	struct kmem_history *found;
 
 	if (part == 0)
 		return NULL;
 	assert_true(kmem_twice_agrees(part));
-	found = capture_file_item(KMEM_SECTION_RECORDS, (uint32_t)part);
+	struct kmem_history *found = capture_file_item(KMEM_SECTION_RECORDS, (uint32_t)part);
 	assert_int_equal(found->record.type, KMEM_RECORD_HISTORY);
 	assert_int_equal(found->record.checksum, kmem_history_head_checksum(&found->record));
 	return &found->points[number % KMEM_HISTORY_PART_POINTS];
@@ -149,7 +141,6 @@ TEST(H2_points_are_bounded_and_at_even_distances_over_the_whole_run)
 		struct kmem_history_point *found[KMEM_HISTORY_POINTS];
 		uint64_t highest_ms = lengths[i] / 3;
 		bool has_highest = false;
-		unsigned count;
 
 		start_empty(NULL);
 		for (uint64_t ms = 1; ms <= lengths[i]; ms++) {
@@ -158,7 +149,7 @@ TEST(H2_points_are_bounded_and_at_even_distances_over_the_whole_run)
 			hold(0, bytes);
 			history_beat(bytes, 0, UINT64_MAX, ms * 10 * MS);
 		}
-		count = points(found);
+		unsigned count = points(found);
 		assert_in_range(count, lengths[i] < KMEM_HISTORY_POINTS ? lengths[i] : KMEM_HISTORY_POINTS / 2,
 		                KMEM_HISTORY_POINTS);
 		for (unsigned k = 1; k < count; k++) {
@@ -177,12 +168,10 @@ TEST(H2_points_are_bounded_and_at_even_distances_over_the_whole_run)
 
 TEST(the_capture_does_not_grow_with_the_number_of_points)
 {
-	uint64_t used;
-
 	hold(0, 1000);
 	for (uint64_t ms = 1; ms <= 2000; ms++)
 		history_beat(0, 0, UINT64_MAX, ms * 10 * MS);
-	used = capture_file_header()->used_bytes[KMEM_SECTION_RECORDS];
+	uint64_t used = capture_file_header()->used_bytes[KMEM_SECTION_RECORDS];
 	assert_in_range(used, KMEM_HISTORY_PARTS * sizeof(struct kmem_history), 400 << 10);
 	for (uint64_t ms = 2000; ms <= 100000; ms += 10)
 		history_beat(0, 0, UINT64_MAX, ms * 10 * MS);
@@ -240,11 +229,10 @@ TEST(before_the_first_beat_and_beyond_the_cost_there_is_no_point)
 TEST(a_point_is_due_when_a_sixteenth_more_was_allocated)
 {
 	struct kmem_history_point *found[KMEM_HISTORY_POINTS];
-	unsigned count;
 
 	hold(0, 1000);
 	history_beat(0, 0, UINT64_MAX, 1);
-	count = points(found);
+	unsigned count = points(found);
 	for (uint64_t volume = 0; volume < UINT64_C(64) << 20; volume += 4096) {
 		atomic_store(&capture_file_header()->volume_bytes, volume);
 		history_look();

@@ -3,13 +3,9 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/capture_life.h"
 #include "base/settings.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "moments/marks.h"
 #include "unwind/each_instruction.h"
 
@@ -19,8 +15,7 @@
 
 static struct kmem_site *sites[SITES];
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	uint32_t index;
 
@@ -37,7 +32,6 @@ start_empty(void **state)
 		sites[i]->allocated_bytes = 0;
 		sites[i]->allocated_count = 0;
 	}
-	return 0;
 }
 
 static void
@@ -153,12 +147,10 @@ TEST(M1_killed_at_any_instruction_a_snapshot_is_whole_or_does_not_count)
 
 TEST(M2_the_capture_does_not_grow_with_the_number_of_marks)
 {
-	uint64_t used;
-
 	hold(SITES);
 	for (unsigned i = 0; i < KMEM_SNAPSHOTS_NAMED; i++)
 		marks_snapshot(KMEM_MARK_PROGRAM, "first");
-	used = capture_file_header()->used_bytes[KMEM_SECTION_RECORDS];
+	uint64_t used = capture_file_header()->used_bytes[KMEM_SECTION_RECORDS];
 	for (unsigned i = 0; i < 5000; i++) {
 		marks_note(KMEM_MARK_PROGRAM, "mark");
 		marks_snapshot(KMEM_MARK_OUTSIDE, "snapshot");

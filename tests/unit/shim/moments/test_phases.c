@@ -3,13 +3,9 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/capture_life.h"
 #include "base/settings.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "random.h"
 #include "moments/phases.h"
 #include "tables/peak.h"
@@ -21,8 +17,7 @@
 static struct kmem_site *sites[SITES];
 static struct phases_row rows[KMEM_DOMAINS_MAX];
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	uint32_t index;
 
@@ -35,7 +30,6 @@ start_empty(void **state)
 		sites[i]->slot = 1;
 		sites[i]->stack = 1;
 	}
-	return 0;
 }
 
 static struct kmem_domain_row *

@@ -4,24 +4,19 @@
 #include "unit.h"
 
 #include <alloca.h>
-#include <pthread.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "base/capture_life.h"
 #include "base/clock.h"
 #include "base/memory_limits.h"
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "periodic/heartbeat.h"
 #include "record/beat_due.h"
 #include "unwind/each_instruction.h"
 
 #define MIB ((uint64_t)1 << 20)
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	struct kmem_identity *identity;
 
@@ -30,7 +25,6 @@ start_empty(void **state)
 	identity->page_bytes = 4096;
 	identity->machine_bytes = 1024 * MIB; // the limit in force: a step of 4 MiB
 	heartbeat_take(0);
-	return 0;
 }
 
 /* As the tracker does after an event. */
@@ -142,11 +136,10 @@ TEST(a_step_of_growth_makes_a_beat)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		uint64_t step = cases[i].step_bytes;
-		uint64_t before;
 
 		capture_file_header()->identity.machine_bytes = cases[i].machine_bytes;
 		heartbeat_take(100);
-		before = newest()->sequence;
+		uint64_t before = newest()->sequence;
 		after(100 + step - 1);
 		assert_int_equal(newest()->sequence, before);
 		after(100 + step);
@@ -173,10 +166,9 @@ TEST(a_fall_by_a_quarter_makes_a_beat)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		uint64_t live = cases[i].live_bytes;
 		uint64_t fall = cases[i].fall_bytes;
-		uint64_t before;
 
 		heartbeat_take(live);
-		before = newest()->sequence;
+		uint64_t before = newest()->sequence;
 		after_release(fall != 0 ? live - fall + 1 : 0);
 		assert_int_equal(newest()->sequence, before);
 		if (fall == 0)
@@ -195,12 +187,11 @@ TEST(a_fall_by_a_quarter_makes_a_beat)
 TEST(resident_memory_that_grew_by_a_step_makes_a_beat)
 {
 	char *block = mmap(NULL, 64 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint64_t before;
 
 	assert_ptr_not_equal(block, MAP_FAILED);
 	capture_file_header()->identity.machine_bytes = 1024 * MIB; // steps of 4 MiB
 	heartbeat_take(1 << 30);
-	before = newest()->sequence;
+	uint64_t before = newest()->sequence;
 	for (uint64_t at = 0; at < 64 * MIB; at += MIB) {
 		memset(block + at, 1, MIB);
 		for (uint64_t end_ns = clock_now_ns() + 20000000; clock_now_ns() < end_ns;) // it is asked for now and then

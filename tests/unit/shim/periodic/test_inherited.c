@@ -3,27 +3,20 @@
  */
 #include "unit.h"
 
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/capture_life.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "periodic/inherited.h"
 #include "periodic/page_look.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define BUILT (32 * MIB)
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	capture_file_forked();
 	capture_file_header()->identity.page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
-	return 0;
 }
 
 static void
@@ -68,10 +61,9 @@ copied_by_child(char *built, uint64_t written, uint64_t own_peak, bool is_orphan
 	uint32_t parent = (uint32_t)getpid();
 	volatile char sum = 0;
 	int status;
-	pid_t child;
 
 	inherited_gather();
-	child = fork();
+	pid_t child = fork();
 	if (child == 0) {
 		inherited_forked_child();
 		capture_file_header()->identity.forked_from = is_orphan ? parent + 1 : parent;
@@ -111,19 +103,17 @@ TEST(a_page_is_the_childs_own_when_it_wrote_there)
 {
 	char *built = mmap(NULL, BUILT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int status;
-	pid_t child;
 
 	if (access("/proc/self/pagemap", R_OK) != 0)
 		skip();
 	assert_true(built != MAP_FAILED);
 	memset(built, 1, 4 * PAGE_LOOK_PAGE_BYTES);
-	child = fork();
+	pid_t child = fork();
 	if (child == 0) {
-		struct page_look_map map;
 		int own = 0;
 
 		built[PAGE_LOOK_PAGE_BYTES] = 2;
-		map = page_look_open_map();
+		struct page_look_map map = page_look_open_map();
 		for (int i = 0; i < 8;
 		     i++) // of four pages that were there, and one that nobody ever touched: two addresses each
 			own |= page_look_is_own(&map, (uint64_t)built + (uint64_t)i * PAGE_LOOK_PAGE_BYTES / 2 + 100) ? 1 << i : 0;

@@ -6,23 +6,15 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/capture_life.h"
-#include "base/diag.h"
 #include "base/raw_sys.h"
 #include "base/real_libc.h"
 #include "base/settings.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "periodic/launcher_pipe.h"
 #include "record/tracker.h"
 
@@ -38,7 +30,6 @@ start(void **state)
 {
 	char path[128];
 
-	(void)state;
 	(void)snprintf(folder, sizeof(folder), "/tmp/kmem-pipe-XXXXXX");
 	if (mkdtemp(folder) == NULL || !real_libc_find())
 		return 1;
@@ -54,7 +45,6 @@ end(void **state)
 {
 	char command[96];
 
-	(void)state;
 	(void)close(pipe_end);
 	(void)snprintf(command, sizeof(command), "rm -r %s", folder);
 	return system(command);
@@ -83,7 +73,6 @@ static const char *
 beat(uint64_t live_bytes, uint64_t used_bytes, uint64_t limit_bytes)
 {
 	static char text[64];
-	ssize_t got;
 
 	launcher_pipe_beat(&(struct memory_limits_now){ .resident_bytes = live_bytes,
 	                                                .space_limit_bytes = space_limit_bytes,
@@ -91,72 +80,57 @@ beat(uint64_t live_bytes, uint64_t used_bytes, uint64_t limit_bytes)
 	                                                .limit_bytes = limit_bytes,
 	                                                .available_bytes = 8 * LIMIT },
 	                   live_bytes);
-	got = read(pipe_end, text, sizeof(text) - 1);
+	ssize_t got = read(pipe_end, text, sizeof(text) - 1);
 	text[got > 0 ? got : 0] = '\0';
 	return text;
 }
 
-static int
-L1_an_eighth_of_the_limit_and_then_each_eighth_more(void *unused)
+TEST_IN_CHILD(L1_an_eighth_of_the_limit_and_then_each_eighth_more)
 {
-	(void)unused;
 	start_process(1);
-	CHECK_IN_CHILD(beat(127 * MIB, 200 * MIB, LIMIT)[0] == '\0');
-	CHECK_IN_CHILD(capture_file_count(KMEM_SECTION_HOLDERS) == 0);
-	CHECK_IN_CHILD(strcmp(beat(128 * MIB, 200 * MIB, LIMIT), "4711 1073741824\n") == 0);
-	CHECK_IN_CHILD(capture_file_count(KMEM_SECTION_HOLDERS) == 2);
-	CHECK_IN_CHILD(beat(143 * MIB, 200 * MIB, LIMIT)[0] == '\0');
-	CHECK_IN_CHILD(beat(20 * MIB, 200 * MIB, LIMIT)[0] == '\0' && beat(143 * MIB, 200 * MIB, LIMIT)[0] == '\0');
-	CHECK_IN_CHILD(beat(144 * MIB, 200 * MIB, LIMIT)[0] != '\0' && beat(144 * MIB, 200 * MIB, LIMIT)[0] == '\0');
+	ASSERT_IN_CHILD(beat(127 * MIB, 200 * MIB, LIMIT)[0] == '\0');
+	ASSERT_IN_CHILD(capture_file_count(KMEM_SECTION_HOLDERS) == 0);
+	ASSERT_IN_CHILD(strcmp(beat(128 * MIB, 200 * MIB, LIMIT), "4711 1073741824\n") == 0);
+	ASSERT_IN_CHILD(capture_file_count(KMEM_SECTION_HOLDERS) == 2);
+	ASSERT_IN_CHILD(beat(143 * MIB, 200 * MIB, LIMIT)[0] == '\0');
+	ASSERT_IN_CHILD(beat(20 * MIB, 200 * MIB, LIMIT)[0] == '\0' && beat(143 * MIB, 200 * MIB, LIMIT)[0] == '\0');
+	ASSERT_IN_CHILD(beat(144 * MIB, 200 * MIB, LIMIT)[0] != '\0' && beat(144 * MIB, 200 * MIB, LIMIT)[0] == '\0');
 	launcher_pipe_forked(); // a child's memory is its own
-	CHECK_IN_CHILD(beat(130 * MIB, 200 * MIB, LIMIT)[0] != '\0');
-	return 0;
+	ASSERT_IN_CHILD(beat(130 * MIB, 200 * MIB, LIMIT)[0] != '\0');
 }
 
-static int
-L1_not_with_too_little_memory_left(void *unused)
+TEST_IN_CHILD(L1_not_with_too_little_memory_left)
 {
-	(void)unused;
 	start_process(1);
-	CHECK_IN_CHILD(beat(500 * MIB, LIMIT - 31 * MIB, LIMIT)[0] == '\0');
-	CHECK_IN_CHILD(beat(500 * MIB, LIMIT - 32 * MIB, LIMIT)[0] != '\0');
-	return 0;
+	ASSERT_IN_CHILD(beat(500 * MIB, LIMIT - 31 * MIB, LIMIT)[0] == '\0');
+	ASSERT_IN_CHILD(beat(500 * MIB, LIMIT - 32 * MIB, LIMIT)[0] != '\0');
 }
 
-static int
-without_a_limit_it_is_the_machines_memory(void *unused)
+TEST_IN_CHILD(without_a_limit_it_is_the_machines_memory)
 {
-	(void)unused;
 	start_process(1);
-	CHECK_IN_CHILD(beat(2 * LIMIT - MIB, 0, UINT64_MAX)[0] == '\0');
-	CHECK_IN_CHILD(strcmp(beat(2 * LIMIT, 0, UINT64_MAX), "4711 17179869184\n") == 0);
-	return 0;
+	ASSERT_IN_CHILD(beat(2 * LIMIT - MIB, 0, UINT64_MAX)[0] == '\0');
+	ASSERT_IN_CHILD(strcmp(beat(2 * LIMIT, 0, UINT64_MAX), "4711 17179869184\n") == 0);
 }
 
-static int
-a_limit_of_addresses_is_a_limit(void *unused)
+TEST_IN_CHILD(a_limit_of_addresses_is_a_limit)
 {
-	(void)unused;
 	start_process(1);
 	space_limit_bytes = 256 * MIB;
-	CHECK_IN_CHILD(beat(31 * MIB, 200 * MIB, LIMIT)[0] == '\0');
-	CHECK_IN_CHILD(strcmp(beat(32 * MIB, 200 * MIB, LIMIT), "4711 268435456\n") == 0);
+	ASSERT_IN_CHILD(beat(31 * MIB, 200 * MIB, LIMIT)[0] == '\0');
+	ASSERT_IN_CHILD(strcmp(beat(32 * MIB, 200 * MIB, LIMIT), "4711 268435456\n") == 0);
 	space_limit_bytes = 2 * LIMIT; // the smaller one counts
 	launcher_pipe_forked();
-	CHECK_IN_CHILD(strcmp(beat(128 * MIB, 200 * MIB, LIMIT), "4711 1073741824\n") == 0);
-	return 0;
+	ASSERT_IN_CHILD(strcmp(beat(128 * MIB, 200 * MIB, LIMIT), "4711 1073741824\n") == 0);
 }
 
-static int
-nobody_is_asked_where_nobody_looks(void *unused)
+TEST_IN_CHILD(nobody_is_asked_where_nobody_looks)
 {
-	(void)unused;
 	start_process(0);
-	CHECK_IN_CHILD(beat(500 * MIB, 500 * MIB, LIMIT)[0] == '\0');
+	ASSERT_IN_CHILD(beat(500 * MIB, 500 * MIB, LIMIT)[0] == '\0');
 	start_process(1);
 	atomic_store(tracker_state, TRACKER_OFF);
-	CHECK_IN_CHILD(beat(500 * MIB, 500 * MIB, LIMIT)[0] == '\0');
-	return 0;
+	ASSERT_IN_CHILD(beat(500 * MIB, 500 * MIB, LIMIT)[0] == '\0');
 }
 
 static volatile sig_atomic_t tracers_named;
@@ -164,7 +138,6 @@ static volatile sig_atomic_t tracers_named;
 static void
 count_tracer(int number)
 {
-	(void)number;
 	tracers_named++;
 }
 
@@ -187,21 +160,18 @@ count_tracers(void)
 	       raw_syscall(SYS_prctl, PR_SET_SECCOMP, (long)SECCOMP_MODE_FILTER, &program, 0L, 0L) == 0;
 }
 
-static int
-a_tracer_that_the_program_named_stays(void *unused)
+TEST_IN_CHILD(a_tracer_that_the_program_named_stays)
 {
-	(void)unused;
 	start_process(1);
-	CHECK_IN_CHILD(count_tracers());
-	CHECK_IN_CHILD(beat(200 * MIB, 200 * MIB, LIMIT)[0] != '\0' && tracers_named == 1);
+	ASSERT_IN_CHILD(count_tracers());
+	ASSERT_IN_CHILD(beat(200 * MIB, 200 * MIB, LIMIT)[0] != '\0' && tracers_named == 1);
 	launcher_pipe_names_tracer(true);
-	CHECK_IN_CHILD(beat(300 * MIB, 300 * MIB, LIMIT)[0] != '\0' && tracers_named == 1);
+	ASSERT_IN_CHILD(beat(300 * MIB, 300 * MIB, LIMIT)[0] != '\0' && tracers_named == 1);
 	launcher_pipe_names_tracer(false);
-	CHECK_IN_CHILD(beat(400 * MIB, 400 * MIB, LIMIT)[0] != '\0' && tracers_named == 2);
+	ASSERT_IN_CHILD(beat(400 * MIB, 400 * MIB, LIMIT)[0] != '\0' && tracers_named == 2);
 	launcher_pipe_names_tracer(true);
 	launcher_pipe_forked(); // a child of the program has named nobody
-	CHECK_IN_CHILD(beat(500 * MIB, 500 * MIB, LIMIT)[0] != '\0' && tracers_named == 3);
-	return 0;
+	ASSERT_IN_CHILD(beat(500 * MIB, 500 * MIB, LIMIT)[0] != '\0' && tracers_named == 3);
 }
 
 #define ROUNDS 400
@@ -216,84 +186,49 @@ asks(void *unused)
 	return unused;
 }
 
-static int
-threads_that_ask_together_make_room_once(void *unused)
+TEST_IN_CHILD(threads_that_ask_together_make_room_once)
 {
 	char text[64];
 
-	(void)unused;
-	CHECK_IN_CHILD(pthread_barrier_init(&together, NULL, 2) == 0);
+	ASSERT_IN_CHILD(pthread_barrier_init(&together, NULL, 2) == 0);
 	for (int i = 0; i < ROUNDS; i++) {
 		pthread_t other;
 
 		start_process(1);
-		CHECK_IN_CHILD(pthread_create(&other, NULL, asks, NULL) == 0);
+		ASSERT_IN_CHILD(pthread_create(&other, NULL, asks, NULL) == 0);
 		(void)asks(NULL);
-		CHECK_IN_CHILD(pthread_join(other, NULL) == 0);
-		CHECK_IN_CHILD(capture_file_header()->used_bytes[KMEM_SECTION_HOLDERS] == 2 * KMEM_HOLDERS_BYTES);
-		CHECK_IN_CHILD(capture_file_header()->losses[KMEM_LOST_GROWTH] == 0);
-		CHECK_IN_CHILD(read(pipe_end, text, sizeof(text)) == 10 && memcmp(text, "4711\n4711\n", 10) == 0);
+		ASSERT_IN_CHILD(pthread_join(other, NULL) == 0);
+		ASSERT_IN_CHILD(capture_file_header()->used_bytes[KMEM_SECTION_HOLDERS] == 2 * KMEM_HOLDERS_BYTES);
+		ASSERT_IN_CHILD(capture_file_header()->losses[KMEM_LOST_GROWTH] == 0);
+		ASSERT_IN_CHILD(read(pipe_end, text, sizeof(text)) == 10 && memcmp(text, "4711\n4711\n", 10) == 0);
 	}
-	return 0;
 }
 
 /* Others may write in the folder. */
-static int
-nothing_is_written_where_a_link_or_a_file_took_the_pipes_place(void *unused)
+TEST_IN_CHILD(nothing_is_written_where_a_link_or_a_file_took_the_pipes_place)
 {
 	char path[128];
 	char aside[160];
 	char file[96];
 	struct stat status;
 
-	(void)unused;
 	start_process(1);
 	(void)snprintf(path, sizeof(path), KMEM_GUARD_PIPE, folder, "5e55");
 	(void)snprintf(aside, sizeof(aside), "%s.aside", path);
 	(void)snprintf(file, sizeof(file), "%s/file", folder);
-	CHECK_IN_CHILD(launcher_pipe_tell(true, 0));
-	CHECK_IN_CHILD(rename(path, aside) == 0);
+	ASSERT_IN_CHILD(launcher_pipe_tell(true, 0));
+	ASSERT_IN_CHILD(rename(path, aside) == 0);
 	(void)close(open(file, O_WRONLY | O_CREAT, 0600));
 	for (int i = 0; i < 3; i++) {
-		CHECK_IN_CHILD((i == 0 ? symlink(file, path) : i == 1 ? link(file, path) : symlink(aside, path)) == 0);
-		CHECK_IN_CHILD(!launcher_pipe_tell(false, 0));
-		CHECK_IN_CHILD(stat(file, &status) == 0 && status.st_size == 0);
-		CHECK_IN_CHILD(unlink(path) == 0);
+		ASSERT_IN_CHILD((i == 0 ? symlink(file, path) : i == 1 ? link(file, path) : symlink(aside, path)) == 0);
+		ASSERT_IN_CHILD(!launcher_pipe_tell(false, 0));
+		ASSERT_IN_CHILD(stat(file, &status) == 0 && status.st_size == 0);
+		ASSERT_IN_CHILD(unlink(path) == 0);
 	}
-	CHECK_IN_CHILD(rename(aside, path) == 0);
-	CHECK_IN_CHILD(launcher_pipe_tell(true, 0));
-	return geteuid() == 0 && (chown(path, 65534, 65534) != 0 || launcher_pipe_tell(true, 0) || chown(path, 0, 0) != 0);
+	ASSERT_IN_CHILD(rename(aside, path) == 0);
+	ASSERT_IN_CHILD(launcher_pipe_tell(true, 0));
+	ASSERT_IN_CHILD(
+		!(geteuid() == 0 && (chown(path, 65534, 65534) != 0 || launcher_pipe_tell(true, 0) || chown(path, 0, 0) != 0)));
 }
 
-static void
-in_a_child(void **state)
-{
-	char text[1024] = "";
-	int status = in_child_telling((int (*)(void *))(uintptr_t)*state, NULL, text, sizeof(text));
-
-	if (status != 0)
-		print_error("%s", text);
-	assert_int_equal(status, 0);
-}
-
-#define IN_CHILD(test)                                                                     \
-	{                                                                                      \
-		.name = #test, .test_func = in_a_child, .initial_state = (void *)(uintptr_t)(test) \
-	}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_CHILD(L1_an_eighth_of_the_limit_and_then_each_eighth_more),
-		IN_CHILD(L1_not_with_too_little_memory_left),
-		IN_CHILD(without_a_limit_it_is_the_machines_memory),
-		IN_CHILD(a_limit_of_addresses_is_a_limit),
-		IN_CHILD(nobody_is_asked_where_nobody_looks),
-		IN_CHILD(a_tracer_that_the_program_named_stays),
-		IN_CHILD(nothing_is_written_where_a_link_or_a_file_took_the_pipes_place),
-		IN_CHILD(threads_that_ask_together_make_room_once),
-	};
-
-	return cmocka_run_group_tests(tests, start, end);
-}
+RUN_TESTS_IN(start, end)

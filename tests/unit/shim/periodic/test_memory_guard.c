@@ -8,18 +8,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/capture_life.h"
-#include "base/diag.h"
 #include "base/real_libc.h"
 #include "base/settings.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "periodic/launcher_pipe.h"
 #include "periodic/memory_guard.h"
 #include "record/guard_due.h"
@@ -34,10 +28,9 @@ static void
 write_file(const char *name, const char *text)
 {
 	char path[128];
-	FILE *file;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", group, name);
-	file = fopen(path, "w");
+	FILE *file = fopen(path, "w");
 	assert_non_null(file);
 	assert_true(fputs(text, file) >= 0);
 	assert_int_equal(fclose(file), 0);
@@ -67,7 +60,6 @@ start(enum kmem_guard_action action)
 static int
 start_group(void **state)
 {
-	(void)state;
 	(void)snprintf(group, sizeof(group), "/tmp/kmem-guard-XXXXXX");
 	return mkdtemp(group) == NULL || !real_libc_find();
 }
@@ -77,7 +69,6 @@ end_group(void **state)
 {
 	char command[96];
 
-	(void)state;
 	(void)snprintf(command, sizeof(command), "rm -r %s", group);
 	return system(command);
 }
@@ -119,80 +110,65 @@ times(void)
 	return passed() != NULL ? passed()->passing.number : 0;
 }
 
-static int
-G1_it_is_passed_once_until_there_is_room_again(void *unused)
+TEST_IN_CHILD(G1_it_is_passed_once_until_there_is_room_again)
 {
-	(void)unused;
 	start(KMEM_GUARD_INTERRUPT);
-	CHECK_IN_CHILD(!judge(100 * MIB) && times() == 0);
-	CHECK_IN_CHILD(!judge(921 * MIB) && times() == 0);
-	CHECK_IN_CHILD(memory_guard_room() == LIMIT / 100 * 90 - 921 * MIB);
-	CHECK_IN_CHILD(judge(922 * MIB) && times() == 1); // SIGINT is to follow
-	CHECK_IN_CHILD(memory_guard_room() == UINT64_MAX);
-	CHECK_IN_CHILD(!judge(1000 * MIB) && !judge(800 * MIB) && !judge(1000 * MIB) && times() == 1);
-	CHECK_IN_CHILD(!judge(692 * MIB) && !judge(1000 * MIB) && times() == 1); // 3/4 of 921.6 MiB is 691.2
-	CHECK_IN_CHILD(!judge(691 * MIB) && judge(1000 * MIB) && times() == 2);
-	CHECK_IN_CHILD(passed()->record.previous != 0);
-	return 0;
+	ASSERT_IN_CHILD(!judge(100 * MIB) && times() == 0);
+	ASSERT_IN_CHILD(!judge(921 * MIB) && times() == 0);
+	ASSERT_IN_CHILD(memory_guard_room() == LIMIT / 100 * 90 - 921 * MIB);
+	ASSERT_IN_CHILD(judge(922 * MIB) && times() == 1); // SIGINT is to follow
+	ASSERT_IN_CHILD(memory_guard_room() == UINT64_MAX);
+	ASSERT_IN_CHILD(!judge(1000 * MIB) && !judge(800 * MIB) && !judge(1000 * MIB) && times() == 1);
+	ASSERT_IN_CHILD(!judge(692 * MIB) && !judge(1000 * MIB) && times() == 1); // 3/4 of 921.6 MiB is 691.2
+	ASSERT_IN_CHILD(!judge(691 * MIB) && judge(1000 * MIB) && times() == 2);
+	ASSERT_IN_CHILD(passed()->record.previous != 0);
 }
 
 /* glibc gives nothing back as long as something lives at the end of its heap. An eighth of the guard is 115.2 MiB. */
-static int
-G4_what_malloc_keeps_is_asked_for(void *unused)
+TEST_IN_CHILD(G4_what_malloc_keeps_is_asked_for)
 {
-	(void)unused;
 	start(KMEM_GUARD_INTERRUPT);
-	CHECK_IN_CHILD(judge_live(100 * MIB, 50 * MIB) == MEMORY_GUARD_NOTHING);
-	CHECK_IN_CHILD(judge_live(930 * MIB, 880 * MIB) == MEMORY_GUARD_INTERRUPT);
-	CHECK_IN_CHILD(judge_live(930 * MIB, 880 * MIB) == MEMORY_GUARD_NOTHING);
-	CHECK_IN_CHILD(judge_live(930 * MIB, 642 * MIB) == MEMORY_GUARD_NOTHING);   // 692 MiB would be in use
-	CHECK_IN_CHILD(judge_live(930 * MIB, 640 * MIB) == MEMORY_GUARD_GIVE_BACK); // 690
-	CHECK_IN_CHILD(judge_live(930 * MIB, 526 * MIB) == MEMORY_GUARD_NOTHING);   // less than an eighth more was freed
-	CHECK_IN_CHILD(judge_live(930 * MIB, 524 * MIB) == MEMORY_GUARD_GIVE_BACK); // and more than that
-	CHECK_IN_CHILD(judge_live(930 * MIB, 524 * MIB) == MEMORY_GUARD_NOTHING);
-	CHECK_IN_CHILD(judge_live(600 * MIB, 524 * MIB) == MEMORY_GUARD_NOTHING && times() == 1); // it was given back
-	CHECK_IN_CHILD(judge_live(930 * MIB, 880 * MIB) == MEMORY_GUARD_INTERRUPT && times() == 2);
-	CHECK_IN_CHILD(judge_live(930 * MIB, 640 * MIB) == MEMORY_GUARD_GIVE_BACK);
-	return 0;
+	ASSERT_IN_CHILD(judge_live(100 * MIB, 50 * MIB) == MEMORY_GUARD_NOTHING);
+	ASSERT_IN_CHILD(judge_live(930 * MIB, 880 * MIB) == MEMORY_GUARD_INTERRUPT);
+	ASSERT_IN_CHILD(judge_live(930 * MIB, 880 * MIB) == MEMORY_GUARD_NOTHING);
+	ASSERT_IN_CHILD(judge_live(930 * MIB, 642 * MIB) == MEMORY_GUARD_NOTHING);   // 692 MiB would be in use
+	ASSERT_IN_CHILD(judge_live(930 * MIB, 640 * MIB) == MEMORY_GUARD_GIVE_BACK); // 690
+	ASSERT_IN_CHILD(judge_live(930 * MIB, 526 * MIB) == MEMORY_GUARD_NOTHING);   // less than an eighth more was freed
+	ASSERT_IN_CHILD(judge_live(930 * MIB, 524 * MIB) == MEMORY_GUARD_GIVE_BACK); // and more than that
+	ASSERT_IN_CHILD(judge_live(930 * MIB, 524 * MIB) == MEMORY_GUARD_NOTHING);
+	ASSERT_IN_CHILD(judge_live(600 * MIB, 524 * MIB) == MEMORY_GUARD_NOTHING && times() == 1); // it was given back
+	ASSERT_IN_CHILD(judge_live(930 * MIB, 880 * MIB) == MEMORY_GUARD_INTERRUPT && times() == 2);
+	ASSERT_IN_CHILD(judge_live(930 * MIB, 640 * MIB) == MEMORY_GUARD_GIVE_BACK);
 }
 
-static int
-G4_nobody_is_stopped_for_what_is_free(void *unused)
+TEST_IN_CHILD(G4_nobody_is_stopped_for_what_is_free)
 {
-	(void)unused;
 	start(KMEM_GUARD_INTERRUPT);
-	CHECK_IN_CHILD(judge_live(100 * MIB, 50 * MIB) == MEMORY_GUARD_NOTHING);
-	CHECK_IN_CHILD(judge_live(930 * MIB, 400 * MIB) == MEMORY_GUARD_GIVE_BACK && times() == 0);
-	CHECK_IN_CHILD(judge_live(410 * MIB, 400 * MIB) == MEMORY_GUARD_NOTHING && times() == 0);
-	CHECK_IN_CHILD(judge_live(930 * MIB, 400 * MIB) == MEMORY_GUARD_GIVE_BACK && times() == 0);
-	CHECK_IN_CHILD(judge_live(930 * MIB, 400 * MIB) == MEMORY_GUARD_INTERRUPT &&
-	               times() == 1); // in vain: it is not malloc's
-	return 0;
+	ASSERT_IN_CHILD(judge_live(100 * MIB, 50 * MIB) == MEMORY_GUARD_NOTHING);
+	ASSERT_IN_CHILD(judge_live(930 * MIB, 400 * MIB) == MEMORY_GUARD_GIVE_BACK && times() == 0);
+	ASSERT_IN_CHILD(judge_live(410 * MIB, 400 * MIB) == MEMORY_GUARD_NOTHING && times() == 0);
+	ASSERT_IN_CHILD(judge_live(930 * MIB, 400 * MIB) == MEMORY_GUARD_GIVE_BACK && times() == 0);
+	ASSERT_IN_CHILD(judge_live(930 * MIB, 400 * MIB) == MEMORY_GUARD_INTERRUPT &&
+	                times() == 1); // in vain: it is not malloc's
 }
 
 /* Files that are mapped are in memory, and not malloc's: to give back what it keeps changes nothing. */
-static int
-G4_a_request_is_stopped_though_nothing_can_be_given_back(void *unused)
+TEST_IN_CHILD(G4_a_request_is_stopped_though_nothing_can_be_given_back)
 {
-	(void)unused;
 	start(KMEM_GUARD_INTERRUPT);
 	write_file("memory.current", "314572800\n"); // 300 MiB
 	write_file("memory.max", "1073741824\n");
-	CHECK_IN_CHILD(judge_live(300 * MIB, 100 * MIB) == MEMORY_GUARD_NOTHING);
-	CHECK_IN_CHILD(signal(SIGINT, SIG_IGN) != SIG_ERR);
-	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 2000 * MIB, false) && times() == 1);
-	return 0;
+	ASSERT_IN_CHILD(judge_live(300 * MIB, 100 * MIB) == MEMORY_GUARD_NOTHING);
+	ASSERT_IN_CHILD(signal(SIGINT, SIG_IGN) != SIG_ERR);
+	ASSERT_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 2000 * MIB, false) && times() == 1);
 }
 
-static int
-G4_who_only_notes_leaves_malloc_alone(void *unused)
+TEST_IN_CHILD(G4_who_only_notes_leaves_malloc_alone)
 {
-	(void)unused;
 	start(KMEM_GUARD_NOTE);
-	CHECK_IN_CHILD(judge_live(100 * MIB, 50 * MIB) == MEMORY_GUARD_NOTHING);
-	CHECK_IN_CHILD(judge_live(930 * MIB, 880 * MIB) == MEMORY_GUARD_NOTHING && times() == 1);
-	CHECK_IN_CHILD(judge_live(930 * MIB, 100 * MIB) == MEMORY_GUARD_NOTHING);
-	return 0;
+	ASSERT_IN_CHILD(judge_live(100 * MIB, 50 * MIB) == MEMORY_GUARD_NOTHING);
+	ASSERT_IN_CHILD(judge_live(930 * MIB, 880 * MIB) == MEMORY_GUARD_NOTHING && times() == 1);
+	ASSERT_IN_CHILD(judge_live(930 * MIB, 100 * MIB) == MEMORY_GUARD_NOTHING);
 }
 
 /* The pid that a passing writes into the launcher's pipe; 0: nothing. */
@@ -205,8 +181,7 @@ told(int pipe_end)
 }
 
 /* Room in the capture comes before the word to the launcher. */
-static int
-a_look_is_asked_for_where_somebody_looks(void *unused)
+TEST_IN_CHILD(a_look_is_asked_for_where_somebody_looks)
 {
 	static const struct {
 		enum kmem_guard_action action;
@@ -217,12 +192,10 @@ a_look_is_asked_for_where_somebody_looks(void *unused)
 		          { KMEM_GUARD_INTERRUPT, 1, true },
 		          { KMEM_GUARD_RAISE, 1, false } };
 	char path[128];
-	int pipe_end;
 
-	(void)unused;
 	(void)snprintf(path, sizeof(path), KMEM_GUARD_PIPE, group, "5e55");
-	CHECK_IN_CHILD(mkfifo(path, 0600) == 0);
-	pipe_end = open(path, O_RDWR | O_NONBLOCK);
+	ASSERT_IN_CHILD(mkfifo(path, 0600) == 0);
+	int pipe_end = open(path, O_RDWR | O_NONBLOCK);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct kmem_identity *identity;
 
@@ -235,140 +208,115 @@ a_look_is_asked_for_where_somebody_looks(void *unused)
 		memory_guard_start(false, false);
 		(void)judge(100 * MIB);
 		(void)judge(1000 * MIB);
-		CHECK_IN_CHILD(times() == 1);
-		CHECK_IN_CHILD(told(pipe_end) == (cases[i].is_asked ? 4711 : 0));
-		CHECK_IN_CHILD(capture_file_count(KMEM_SECTION_HOLDERS) == (cases[i].is_asked ? 2 : 0));
+		ASSERT_IN_CHILD(times() == 1);
+		ASSERT_IN_CHILD(told(pipe_end) == (cases[i].is_asked ? 4711 : 0));
+		ASSERT_IN_CHILD(capture_file_count(KMEM_SECTION_HOLDERS) == (cases[i].is_asked ? 2 : 0));
 		if (!cases[i].is_asked)
 			continue;
 		(void)judge(100 * MIB);
 		(void)judge(1000 * MIB); // the room is there
-		CHECK_IN_CHILD(times() == 2 && told(pipe_end) == 4711 && capture_file_count(KMEM_SECTION_HOLDERS) == 2);
-		CHECK_IN_CHILD(unlink(path) == 0 && mkfifo(path, 0600) == 0); // nobody reads
+		ASSERT_IN_CHILD(times() == 2 && told(pipe_end) == 4711 && capture_file_count(KMEM_SECTION_HOLDERS) == 2);
+		ASSERT_IN_CHILD(unlink(path) == 0 && mkfifo(path, 0600) == 0); // nobody reads
 		(void)judge(100 * MIB);
 		(void)judge(1000 * MIB);
-		CHECK_IN_CHILD(times() == 3 && told(pipe_end) == 0);
+		ASSERT_IN_CHILD(times() == 3 && told(pipe_end) == 0);
 		(void)close(pipe_end);
 		pipe_end = open(path, O_RDWR | O_NONBLOCK);
 	}
-	return 0;
 }
 
-static int
-G1_who_begins_above_it_waits(void *unused)
+TEST_IN_CHILD(G1_who_begins_above_it_waits)
 {
-	(void)unused;
 	start(KMEM_GUARD_INTERRUPT);
-	CHECK_IN_CHILD(!judge(1000 * MIB) && !judge(1010 * MIB) && times() == 0);
-	CHECK_IN_CHILD(!judge(921 * MIB) && judge(1000 * MIB) && times() == 1);
-	return 0;
+	ASSERT_IN_CHILD(!judge(1000 * MIB) && !judge(1010 * MIB) && times() == 0);
+	ASSERT_IN_CHILD(!judge(921 * MIB) && judge(1000 * MIB) && times() == 1);
 }
 
-static int
-who_stands_by_is_left_alone(void *unused)
+TEST_IN_CHILD(who_stands_by_is_left_alone)
 {
 	struct memory_limits_now now = { .resident_bytes = 15 * MIB, .cgroup_bytes = MIB, .limit_bytes = LIMIT };
 
-	(void)unused;
 	start(KMEM_GUARD_INTERRUPT);
-	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes));
+	ASSERT_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes));
 	now.cgroup_bytes = 1000 * MIB;
-	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 0);
+	ASSERT_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 0);
 	now.resident_bytes = 16 * MIB; // a 64th
-	CHECK_IN_CHILD(memory_guard_judge(&now, now.resident_bytes) && times() == 1);
-	return 0;
+	ASSERT_IN_CHILD(memory_guard_judge(&now, now.resident_bytes) && times() == 1);
 }
 
 /* The kernel drops contents of files before it kills. */
-static int
-contents_of_files_are_not_in_use(void *unused)
+TEST_IN_CHILD(contents_of_files_are_not_in_use)
 {
-	(void)unused;
 	start(KMEM_GUARD_INTERRUPT);
 	write_file("memory.stat", "anon 5\ninactive_file 104857600\nactive_file 104857600\n"); // 100 MiB each
-	CHECK_IN_CHILD(!judge(100 * MIB) && !judge(1000 * MIB) && !judge(1024 * MIB) && times() == 0);
+	ASSERT_IN_CHILD(!judge(100 * MIB) && !judge(1000 * MIB) && !judge(1024 * MIB) && times() == 0);
 	write_file("memory.stat", "anon 5\ninactive_file 1048576\nactive_file 0\n");
-	CHECK_IN_CHILD(judge(1000 * MIB) && passed()->passing.used_bytes == 999 * MIB);
-	return 0;
+	ASSERT_IN_CHILD(judge(1000 * MIB) && passed()->passing.used_bytes == 999 * MIB);
 }
 
-static int
-a_size_is_of_the_limit_and_never_above_it(void *unused)
+TEST_IN_CHILD(a_size_is_of_the_limit_and_never_above_it)
 {
-	(void)unused;
 	start(KMEM_GUARD_INTERRUPT);
 	settings.guard = (struct kmem_guard_setting){ .bytes = 500 * MIB };
-	CHECK_IN_CHILD(!judge(499 * MIB) && judge(500 * MIB) && passed()->passing.guard_bytes == 500 * MIB);
+	ASSERT_IN_CHILD(!judge(499 * MIB) && judge(500 * MIB) && passed()->passing.guard_bytes == 500 * MIB);
 	start(KMEM_GUARD_INTERRUPT);
 	settings.guard = (struct kmem_guard_setting){ .bytes = 2 * LIMIT };
-	CHECK_IN_CHILD(!judge(100 * MIB) && judge(922 * MIB) && passed()->passing.guard_bytes == LIMIT / 100 * 90);
-	return 0;
+	ASSERT_IN_CHILD(!judge(100 * MIB) && judge(922 * MIB) && passed()->passing.guard_bytes == LIMIT / 100 * 90);
 }
 
-static int
-the_nearer_of_two_limits_counts(void *unused)
+TEST_IN_CHILD(the_nearer_of_two_limits_counts)
 {
 	struct memory_limits_now now = {
 		.resident_bytes = 100 * MIB, .space_bytes = 100 * MIB, .cgroup_bytes = 100 * MIB, .limit_bytes = LIMIT
 	};
 
-	(void)unused;
 	start(KMEM_GUARD_NOTE);
 	now.space_limit_bytes = 512 * MIB;
-	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes));
+	ASSERT_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes));
 	now.space_bytes = 500 * MIB;
-	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 1); // noted
-	CHECK_IN_CHILD(passed()->passing.limit_kind == KMEM_LIMIT_ADDRESS_SPACE);
-	CHECK_IN_CHILD(passed()->passing.limit_bytes == 512 * MIB);
-	return 0;
+	ASSERT_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 1); // noted
+	ASSERT_IN_CHILD(passed()->passing.limit_kind == KMEM_LIMIT_ADDRESS_SPACE);
+	ASSERT_IN_CHILD(passed()->passing.limit_bytes == 512 * MIB);
 }
 
-static int
-without_a_limit_it_is_the_machines(void *unused)
+TEST_IN_CHILD(without_a_limit_it_is_the_machines)
 {
 	struct memory_limits_now now = { .resident_bytes = LIMIT, .limit_bytes = 16 * LIMIT, .available_bytes = 8 * LIMIT };
 
-	(void)unused;
 	start(KMEM_GUARD_NOTE);
 	capture_file_header()->identity.cgroup_version = 0;
-	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 0);
+	ASSERT_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 0);
 	now.available_bytes = LIMIT;
-	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 1);
-	CHECK_IN_CHILD(passed()->passing.limit_kind == KMEM_LIMIT_MACHINE && passed()->passing.used_bytes == 15 * LIMIT);
+	ASSERT_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 1);
+	ASSERT_IN_CHILD(passed()->passing.limit_kind == KMEM_LIMIT_MACHINE && passed()->passing.used_bytes == 15 * LIMIT);
 
 	start(KMEM_GUARD_NOTE);
 	capture_file_header()->identity.cgroup_version = 0;
 	settings.guard = (struct kmem_guard_setting){ .bytes = 2 * LIMIT }; // of this process
-	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 0);
+	ASSERT_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 0);
 	now.resident_bytes = 2 * LIMIT;
-	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 1);
-	return 0;
+	ASSERT_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 1);
 }
 
 /* As far below the machine's memory as it likes: nobody else's memory is in what is compared with it. */
-static int
-a_small_size_without_a_limit_is_passed_where_it_is(void *unused)
+TEST_IN_CHILD(a_small_size_without_a_limit_is_passed_where_it_is)
 {
 	struct memory_limits_now now = { .resident_bytes = 99 * MIB, .limit_bytes = 16 * LIMIT, .available_bytes = LIMIT };
 
-	(void)unused;
 	start(KMEM_GUARD_NOTE);
 	capture_file_header()->identity.cgroup_version = 0;
 	settings.guard = (struct kmem_guard_setting){ .bytes = 100 * MIB }; // a 64th of the machine is 256 MiB
-	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 0);
+	ASSERT_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 0);
 	now.resident_bytes = 100 * MIB;
-	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 1);
-	return 0;
+	ASSERT_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 1);
 }
 
-static int
-G2_what_each_record_holds_is_written_down(void *unused)
+TEST_IN_CHILD(G2_what_each_record_holds_is_written_down)
 {
 	static const struct {
 		uint64_t allocated_bytes, freed_bytes;
 	} held[] = { { 1000, 0 }, { 500, 500 }, { 0, 300 } }; // the last one released what another thread allocated
-	const struct kmem_guard *guard;
 
-	(void)unused;
 	start(KMEM_GUARD_NOTE);
 	for (size_t i = 0; i < ARRAY_LEN(held); i++) {
 		uint32_t index;
@@ -379,14 +327,15 @@ G2_what_each_record_holds_is_written_down(void *unused)
 		site->freed_bytes = held[i].freed_bytes;
 		site->freed_count = held[i].freed_bytes / 100;
 	}
-	CHECK_IN_CHILD(!judge(100 * MIB) && !judge(1000 * MIB));
-	guard = passed();
-	CHECK_IN_CHILD(guard != NULL && guard->record.type == KMEM_RECORD_GUARD);
-	CHECK_IN_CHILD(guard->record.checksum == kmem_record_checksum(&guard->record, 0));
-	CHECK_IN_CHILD(guard->passing.site_count == 2);
-	CHECK_IN_CHILD(guard->sites[0].site == 1 && guard->sites[0].live_bytes == 1000 && guard->sites[0].live_count == 10);
-	CHECK_IN_CHILD(guard->sites[1].site == 3 && guard->sites[1].live_bytes == -300 && guard->sites[1].live_count == -3);
-	return 0;
+	ASSERT_IN_CHILD(!judge(100 * MIB) && !judge(1000 * MIB));
+	const struct kmem_guard *guard = passed();
+	ASSERT_IN_CHILD(guard != NULL && guard->record.type == KMEM_RECORD_GUARD);
+	ASSERT_IN_CHILD(guard->record.checksum == kmem_record_checksum(&guard->record, 0));
+	ASSERT_IN_CHILD(guard->passing.site_count == 2);
+	ASSERT_IN_CHILD(guard->sites[0].site == 1 && guard->sites[0].live_bytes == 1000 &&
+	                guard->sites[0].live_count == 10);
+	ASSERT_IN_CHILD(guard->sites[1].site == 3 && guard->sites[1].live_bytes == -300 &&
+	                guard->sites[1].live_count == -3);
 }
 
 static void
@@ -397,119 +346,62 @@ use_of_group(const char *bytes)
 	write_file("memory.stat", "");
 }
 
-static int
-G3_what_would_pass_it_is_refused(void *unused)
+TEST_IN_CHILD(G3_what_would_pass_it_is_refused)
 {
-	(void)unused;
 	start(KMEM_GUARD_RAISE);
 	use_of_group("524288000"); // 500 MiB
 	errno = 77;
-	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 421 * MIB, false) && times() == 0);
-	CHECK_IN_CHILD(guard_due_bytes > 200 * MIB && guard_due_bytes < 221 * MIB); // half of the room
-	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_MMAP, 422 * MIB, false) && times() == 0);
-	CHECK_IN_CHILD(!memory_guard_allows(KMEM_DOMAIN_HEAP, 422 * MIB, false) && times() == 1);
-	CHECK_IN_CHILD(passed()->passing.request_bytes == 422 * MIB);
-	CHECK_IN_CHILD(!memory_guard_allows(KMEM_DOMAIN_HEAP, 500 * MIB, false) && times() == 1); // at once: told once
-	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 50 * MIB, false));
-	CHECK_IN_CHILD(errno == 77);
-	return 0;
+	ASSERT_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 421 * MIB, false) && times() == 0);
+	ASSERT_IN_CHILD(guard_due_bytes > 200 * MIB && guard_due_bytes < 221 * MIB); // half of the room
+	ASSERT_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_MMAP, 422 * MIB, false) && times() == 0);
+	ASSERT_IN_CHILD(!memory_guard_allows(KMEM_DOMAIN_HEAP, 422 * MIB, false) && times() == 1);
+	ASSERT_IN_CHILD(passed()->passing.request_bytes == 422 * MIB);
+	ASSERT_IN_CHILD(!memory_guard_allows(KMEM_DOMAIN_HEAP, 500 * MIB, false) && times() == 1); // at once: told once
+	ASSERT_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 50 * MIB, false));
+	ASSERT_IN_CHILD(errno == 77);
 }
 
-static int
-G3_other_actions_refuse_nothing(void *unused)
+TEST_IN_CHILD(G3_other_actions_refuse_nothing)
 {
-	(void)unused;
 	start(KMEM_GUARD_NOTE);
 	use_of_group("524288000");
-	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 520 * MIB, false) &&
-	               times() == 0); // above the guard, below the limit
-	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 525 * MIB, false) &&
-	               times() == 1); // above the limit, when it is touched
-	return 0;
+	ASSERT_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 520 * MIB, false) &&
+	                times() == 0); // above the guard, below the limit
+	ASSERT_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 525 * MIB, false) &&
+	                times() == 1); // above the limit, when it is touched
 }
 
 /* A list of 500 MiB that grows by an eighth is filled without another call of malloc. */
-static int
-what_a_block_in_use_grows_by_counts_as_in_use(void *unused)
+TEST_IN_CHILD(what_a_block_in_use_grows_by_counts_as_in_use)
 {
-	(void)unused;
 	start(KMEM_GUARD_INTERRUPT);
 	use_of_group("891289600"); // 850 MiB; the guard is at 921.6
-	CHECK_IN_CHILD(!judge(850 * MIB) && guard_due_is(90 * MIB));
-	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 150 * MIB, false) && times() == 0);
-	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 70 * MIB, true) && times() == 0);
+	ASSERT_IN_CHILD(!judge(850 * MIB) && guard_due_is(90 * MIB));
+	ASSERT_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 150 * MIB, false) && times() == 0);
+	ASSERT_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 70 * MIB, true) && times() == 0);
 	signal(SIGINT, SIG_IGN);
-	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 90 * MIB, true) && times() == 1);
-	CHECK_IN_CHILD(passed()->passing.request_bytes == 90 * MIB);
-	return 0;
+	ASSERT_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 90 * MIB, true) && times() == 1);
+	ASSERT_IN_CHILD(passed()->passing.request_bytes == 90 * MIB);
 }
 
-static int
-without_a_guard_nothing_is_judged(void *unused)
+TEST_IN_CHILD(without_a_guard_nothing_is_judged)
 {
-	(void)unused;
 	start(KMEM_GUARD_RAISE);
 	settings.guard = (struct kmem_guard_setting){ 0 };
 	use_of_group("1073741824");
-	CHECK_IN_CHILD(!judge(100 * MIB) && !judge(1024 * MIB) && times() == 0);
-	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 4096 * MIB, false) && times() == 0);
-	CHECK_IN_CHILD(!guard_due_is(UINT64_MAX - 1));
-	return 0;
+	ASSERT_IN_CHILD(!judge(100 * MIB) && !judge(1024 * MIB) && times() == 0);
+	ASSERT_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 4096 * MIB, false) && times() == 0);
+	ASSERT_IN_CHILD(!guard_due_is(UINT64_MAX - 1));
 }
 
-static int
-more_in_use_than_the_limit_is_no_room(void *unused)
+TEST_IN_CHILD(more_in_use_than_the_limit_is_no_room)
 {
 	const struct memory_limits_now now = { .resident_bytes = MIB, .cgroup_bytes = LIMIT + MIB, .limit_bytes = LIMIT };
 
-	(void)unused;
 	start(KMEM_GUARD_NOTE);
 	(void)judge(100 * MIB); // armed; then others fill it, for a moment beyond the limit
 	(void)memory_guard_judge(&now, MIB);
-	CHECK_IN_CHILD(guard_due_bytes <= 2 * MIB);
-	return 0;
+	ASSERT_IN_CHILD(guard_due_bytes <= 2 * MIB);
 }
 
-static void
-in_a_child(void **state)
-{
-	char text[1024] = "";
-	int status = in_child_telling((int (*)(void *))(uintptr_t)*state, NULL, text, sizeof(text));
-
-	if (status != 0)
-		print_error("%s", text);
-	assert_int_equal(status, 0);
-}
-
-#define IN_CHILD(test)                                                                     \
-	{                                                                                      \
-		.name = #test, .test_func = in_a_child, .initial_state = (void *)(uintptr_t)(test) \
-	}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_CHILD(G1_it_is_passed_once_until_there_is_room_again),
-		IN_CHILD(G4_what_malloc_keeps_is_asked_for),
-		IN_CHILD(G4_nobody_is_stopped_for_what_is_free),
-		IN_CHILD(G4_a_request_is_stopped_though_nothing_can_be_given_back),
-		IN_CHILD(G4_who_only_notes_leaves_malloc_alone),
-		IN_CHILD(a_look_is_asked_for_where_somebody_looks),
-		IN_CHILD(G1_who_begins_above_it_waits),
-		IN_CHILD(who_stands_by_is_left_alone),
-		IN_CHILD(contents_of_files_are_not_in_use),
-		IN_CHILD(a_size_is_of_the_limit_and_never_above_it),
-		IN_CHILD(the_nearer_of_two_limits_counts),
-		IN_CHILD(without_a_limit_it_is_the_machines),
-		IN_CHILD(a_small_size_without_a_limit_is_passed_where_it_is),
-		IN_CHILD(G2_what_each_record_holds_is_written_down),
-		IN_CHILD(G3_what_would_pass_it_is_refused),
-		IN_CHILD(G3_other_actions_refuse_nothing),
-		IN_CHILD(what_a_block_in_use_grows_by_counts_as_in_use),
-		IN_CHILD(more_in_use_than_the_limit_is_no_room),
-		IN_CHILD(without_a_guard_nothing_is_judged),
-	};
-
-	return cmocka_run_group_tests(tests, start_group, end_group);
-}
+RUN_TESTS_IN(start_group, end_group)

@@ -4,14 +4,11 @@
 #include "unit.h"
 
 #include <stdatomic.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "base/capture_life.h"
 #include "base/clock.h"
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "periodic/object_census.h"
 #include "python/python_fakes.h"
 #include "python/python_runtime.h"
@@ -63,11 +60,9 @@ start(void **state)
 	return 0;
 }
 
-static int
-stop(void **state)
+SETUP(stop)
 {
 	raw_munmap(heap, HEAP_BYTES);
-	return 0;
 }
 
 /* A record of the heap that holds so much, as site_table.c would make it. */

@@ -3,14 +3,8 @@
  */
 #include "unit.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/raw_sys.h"
 #include "periodic/page_look.h"
@@ -243,10 +237,8 @@ TEST(what_is_unmapped_between_two_pieces_is_left_out)
 
 TEST(one_that_was_dropped_begins_with_the_first_mapping)
 {
-	uint64_t first;
-
 	look_in_pieces(PAGE_LOOK_CHEAP, WHOLE);
-	first = found.present;
+	uint64_t first = found.present;
 	memset(&found, 0, sizeof(found));
 	assert_false(page_look_go_on(&pages, add_up, 1));
 	assert_false(page_look_go_on(&pages, add_up, 1));

@@ -3,20 +3,13 @@
  */
 #include "unit.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/capture_life.h"
 #include "base/clock.h"
 #include "base/memory_limits.h"
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "periodic/rate_limit.h"
 #include "periodic/resident.h"
 #include "sites/site_table.h"
@@ -30,15 +23,13 @@
 #define SLACK (MIB / 2) // of what the process does on its own between two looks
 #define RW (PROT_READ | PROT_WRITE)
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	capture_file_forked();
 	pointer_map_clear();
 	large_blocks_clear();
 	range_map_clear();
 	capture_file_header()->identity.page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
-	return 0;
 }
 
 static uint64_t
@@ -54,11 +45,10 @@ look(void)
 {
 	const struct kmem_resident *two = capture_file_header()->resident;
 	uint64_t before = sequence();
-	const struct kmem_resident *found;
 	uint64_t sum = 0;
 
 	resident_take(NULL, 0);
-	found = two[0].sequence > two[1].sequence ? &two[0] : &two[1];
+	const struct kmem_resident *found = two[0].sequence > two[1].sequence ? &two[0] : &two[1];
 	assert_true(found->sequence > before);
 	for (unsigned i = 0; i < KMEM_RESIDENT_PARTS; i++)
 		sum += found->part_bytes[i];

@@ -3,10 +3,6 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
-
 #include "python/python_chain.h"
 
 #define PLACES 64

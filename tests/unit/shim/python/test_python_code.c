@@ -4,8 +4,6 @@
 #include "test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/settings.h"
 #include "capture/capture_file.h"
@@ -34,12 +32,10 @@ says(const struct kmem_code *record, const char *file, const char *name, uint32_
 	       record->first_line == line;
 }
 
-static int
-fresh_tables(void **state)
+SETUP(fresh_tables)
 {
 	python = fake_interpreter();
 	python_code_forked();
-	return 0;
 }
 
 /* C5: complete and sealed, and what it says is what the object says. */
@@ -86,12 +82,11 @@ TEST(c6_deaths_of_what_was_remembered_are_counted)
 	enum { COUNT = 40000 };
 	struct fake_code *fakes = calloc(COUNT, sizeof(*fakes));
 	struct fake_code other;
-	uint64_t before;
 	char name[32];
 
 	assert_non_null(fakes);
 	python_code_forked();
-	before = python_code_deaths();
+	uint64_t before = python_code_deaths();
 	for (uint32_t i = 0; i < 1000; i++)
 		python_code_forget(fake_code_make(&fakes[i], "/x.py", "f", i, "t"));
 	assert_int_equal(python_code_deaths(), before);

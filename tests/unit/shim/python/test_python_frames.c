@@ -4,11 +4,9 @@
 #include "test.h"
 
 #include <alloca.h>
-#include <stdlib.h>
 
 #include "base/thread_stack.h"
 #include "python/fake_chain.h"
-#include "python/python_code.h"
 #include "python/python_frames.h"
 
 static const uint32_t versions[] = { 0x0309, 0x030a, 0x030b, 0x030d };

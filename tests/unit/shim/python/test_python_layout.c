@@ -3,9 +3,6 @@
  */
 #include "test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "python/python_layout.h"
 #include "python/python_visit.h"
 

@@ -5,8 +5,6 @@
  */
 #include "test.h"
 
-#include <stdio.h>
-
 #include "capture/capture_file.h"
 #include "python/python_code.h"
 #include "python/python_fakes.h"

@@ -3,8 +3,6 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-
 #include "kmem_format.h"
 #include "python/python_fakes.h"
 #include "python/python_string.h"

@@ -3,9 +3,6 @@
  */
 #include "unit.h"
 
-#include <stdint.h>
-#include <string.h>
-
 #include "python/python_fakes.h"
 #include "python/python_types.h"
 
@@ -191,15 +188,9 @@ TEST(what_is_known_holds_until_it_is_forgotten)
 	assert_string_equal(name_of((uint64_t)fake.type, 0, 1, BASIC_BYTES), "Second");
 }
 
-static int
-start(void **state)
+SETUP(start)
 {
 	python = fake_interpreter();
-	return 0;
 }
 
-int
-main(void)
-{
-	return test_run(start, NULL, NULL, NULL);
-}
+RUN_TESTS_IN(start, NULL)

@@ -26,8 +26,7 @@ give_state(void)
 	return is_attached ? &its : NULL;
 }
 
-static int
-setup(void **state)
+SETUP(setup)
 {
 	python = fake_interpreter();
 	python.layout = *python_layout_find(0x030e00f0, true);
@@ -42,7 +41,6 @@ setup(void **state)
 	for (unsigned i = 1; i < COPIES; i++)
 		its.copies[1 + i] = (uint64_t)its.bytecode[i];
 	is_attached = true;
-	return 0;
 }
 
 static enum python_visit_kind

@@ -3,8 +3,6 @@
  */
 #include "record/tracker_books.h"
 
-#include <string.h>
-
 #include "record/python_samples.h"
 
 static struct {

@@ -5,9 +5,6 @@
  */
 #include "unit.h"
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "base/capture_life.h"
@@ -29,8 +26,7 @@ runtime_is(uint64_t finalizing, uint64_t interpreters)
 	atomic_store(&runtime[INTERPRETERS / 8], interpreters);
 }
 
-static int
-setup(void **state)
+SETUP(setup)
 {
 	capture_file_forked();
 	teardown_forked();
@@ -38,7 +34,6 @@ setup(void **state)
 	python_runtime.interpreter.layout.runtime_interpreters = INTERPRETERS;
 	atomic_store(&python_runtime.finalizing_word, (const _Atomic uint64_t *)&runtime[FINALIZING / 8]);
 	runtime_is(0, 1);
-	return 0;
 }
 
 static uint64_t

@@ -5,8 +5,6 @@
 #include "record/tracker_books.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "random.h"
 #include "record/python_samples.h"
@@ -279,12 +277,10 @@ TEST(a_block_is_counted_as_requested)
 
 TEST(unseen_releases_and_allocations_are_counted_not_guessed)
 {
-	struct live_block unknown;
-
 	hook_free(at(0x1000));
 	assert_int_equal(lost(KMEM_LOST_UNKNOWN_FREES), 1);
 	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 0 });
-	unknown = tracker_take(at(0x2000));
+	struct live_block unknown = tracker_take(at(0x2000));
 	assert_int_equal(unknown.site, 0);
 	assert_int_equal(lost(KMEM_LOST_UNKNOWN_FREES), 2);
 	tracker_put_back(unknown); // stays unknown
@@ -316,7 +312,6 @@ TEST(devices_have_a_domain_each_and_a_map_of_their_own)
 {
 	const unsigned first = tracker_device_domain(0);
 	const unsigned second = tracker_device_domain(1);
-	struct live_block block;
 
 	hook_device(first, 0x7000, 100);
 	hook_device(second, 0x8000, 200);
@@ -324,7 +319,7 @@ TEST(devices_have_a_domain_each_and_a_map_of_their_own)
 	assert_row(first, (struct totals){ 100, 0, 1, 0, 100 });
 	assert_row(second, (struct totals){ 200, 0, 1, 0, 200 });
 	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 5, 0, 1, 0, 5 });
-	block = tracker_device_take(0x7000);
+	struct live_block block = tracker_device_take(0x7000);
 	tracker_device_put_back(block); // the real free failed
 	assert_row(first, (struct totals){ 100, 0, 1, 0, 100 });
 	tracker_device_released(tracker_device_take(0x7000));

@@ -7,10 +7,6 @@
 #include "gpu/tracker_devices.h"
 #include "record/tracker_books.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "record/tracker_parts.h"
 #include "tables/peak.h"
 #include "unwind/each_instruction.h"

@@ -3,11 +3,8 @@
  */
 #include "record/tracker_books.h"
 
-#include <sys/mman.h>
-
 #include "base/raw_sys.h"
 #include "record/library_due.h"
-#include "record/tracker_library.h"
 
 #define MILLISECOND_TICKS UINT64_C(1000000) // of the slowest clock
 

@@ -3,8 +3,6 @@
  */
 #include "record/tracker_books.h"
 
-#include <pthread.h>
-
 static NOINLINE void
 hook_mmap(enum kmem_domain domain, uint64_t addr, size_t bytes)
 {

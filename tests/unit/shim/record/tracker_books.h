@@ -6,11 +6,8 @@
 
 #include "unit.h"
 
-#include <stdbool.h>
-
 #include "base/capture_life.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "record/tracker.h"
 #include "record/tracker_library.h"
 #include "sites/site_table.h"
@@ -23,15 +20,13 @@
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory") // no tail call
 #define HERE __builtin_frame_address(0)
 
-static inline int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	capture_file_forked();
 	tracker_library_clear();
 	tracker_clear();
 	capture_file_header()->generation_clock = 1;
 	capture_file_header()->identity.page_bytes = 4096;
-	return 0;
 }
 
 static inline void *

@@ -7,9 +7,6 @@
 #include "unit.h"
 
 #include <errno.h>
-#include <stdbool.h>
-#include <pthread.h>
-#include <string.h>
 
 #include "capture/capture_file.h"
 #include "kmem_format.h"
@@ -58,10 +55,8 @@ TEST(one_place_is_one_stack)
 
 TEST(the_innermost_frame_is_the_caller_of_the_hook)
 {
-	uint64_t pc;
-
 	other_way();
-	pc = copy.frames[0] & KMEM_FRAME_PC_MASK;
+	uint64_t pc = copy.frames[0] & KMEM_FRAME_PC_MASK;
 	assert_true(pc > (uint64_t)other_way && pc < (uint64_t)other_way + 64);
 	pc = copy.frames[1] & KMEM_FRAME_PC_MASK;
 	assert_true(pc > (uint64_t)the_innermost_frame_is_the_caller_of_the_hook);
@@ -93,10 +88,9 @@ TEST(of_a_deep_stack_both_ends_are_kept)
 		unsigned depth;
 		bool is_whole;
 	} cases[] = { { 128, true }, { 200, true }, { 230, false }, { 1000, false }, { 5000, false } };
-	uint64_t root;
 
 	dive(0);
-	root = copy.frames[copy.frame_count - 1];
+	uint64_t root = copy.frames[copy.frame_count - 1];
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		dive(cases[i].depth);
 		assert_int_equal((copy.flags & KMEM_STACK_TRUNCATED) == 0, cases[i].is_whole);

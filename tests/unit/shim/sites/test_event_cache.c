@@ -4,10 +4,6 @@
 #include "dive.h"
 #include "unit.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <ucontext.h>
 
 #include "capture/capture_file.h"
@@ -31,8 +27,7 @@ static uint64_t misses;
 static uint32_t found;  // by the last event
 static bool is_walking; // what is not remembered is walked, as for a thread that has no interpreter
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	if (cache != NULL)
 		event_cache_release(cache);
@@ -42,7 +37,6 @@ start_empty(void **state)
 	memset(&natives, 0, sizeof(natives));
 	hits = misses = 0;
 	is_walking = false;
-	return 0;
 }
 
 static int

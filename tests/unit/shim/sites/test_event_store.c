@@ -3,7 +3,6 @@
  */
 #include "unit.h"
 
-#include <string.h>
 #include <sys/resource.h>
 
 #include "base/raw_sys.h"
@@ -12,11 +11,9 @@
 
 static struct event_store store;
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	event_store_release(&store);
-	return 0;
 }
 
 static uint64_t

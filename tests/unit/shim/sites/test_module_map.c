@@ -6,11 +6,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 
@@ -35,10 +30,9 @@ load_copy(unsigned number, int library, const char *folder)
 	char path[64];
 	struct link_map *map = NULL;
 	struct stat status;
-	int copy;
 
 	snprintf(path, sizeof path, "%s/%u", folder, number);
-	copy = open(path, O_WRONLY | O_CREAT | O_EXCL, 0700);
+	int copy = open(path, O_WRONLY | O_CREAT | O_EXCL, 0700);
 	assert_true(copy >= 0 && fstat(library, &status) == 0);
 	assert_true(lseek(library, 0, SEEK_SET) == 0 &&
 	            sendfile(copy, library, NULL, (size_t)status.st_size) == status.st_size);
@@ -66,13 +60,12 @@ TEST(a_module_without_a_slot_is_counted_once_and_has_another_chance)
 	struct link_map *map = NULL;
 	const _Atomic uint64_t *lost = &capture_file_header()->losses[KMEM_LOST_MODULES];
 	char folder[] = "/tmp/module_map_XXXXXX";
-	int library;
 
 	if (any == NULL || dlinfo(any, RTLD_DI_LINKMAP, &map) != 0) {
 		print_message("SKIPPED: no libutil.so.1 to make copies of\n");
 		skip();
 	}
-	library = open(map->l_name, O_RDONLY);
+	int library = open(map->l_name, O_RDONLY);
 	assert_true(library >= 0 && mkdtemp(folder) != NULL);
 	for (unsigned i = 0; i < MODULES; i++)
 		load_copy(i, library, folder);

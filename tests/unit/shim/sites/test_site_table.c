@@ -3,13 +3,10 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "base/settings.h"
 #include "capture_fixture.h"
-#include "kmem_words.h"
 #include "random.h"
 #include "sites/site_table.h"
 
@@ -17,8 +14,7 @@
 
 static struct site_owner owner;
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	capture_file_forked();
 	site_table_clear();
@@ -26,7 +22,6 @@ start_empty(void **state)
 	owner.slot = 1;
 	settings.sites_max = 1u << 20;
 	settings.capture_max = 0;
-	return 0;
 }
 
 static int
@@ -177,7 +172,6 @@ deep_stack(uint64_t own, uint64_t rest, uint32_t count)
 TEST_WITH(beyond_the_budget_a_stack_of_one_frame_keeps_it, start_empty, NULL)
 {
 	struct call_stack stack = *stack_of(1000, 0, 5000);
-	uint32_t site;
 
 	settings.sites_max = 64;
 	for (uint32_t i = 0; i < 64; i++)
@@ -185,7 +179,7 @@ TEST_WITH(beyond_the_budget_a_stack_of_one_frame_keeps_it, start_empty, NULL)
 	for (uint32_t i = 0; i < 12; i++) // more than an eighth, of closer callers
 		(void)site_table_find(&owner, deep_stack(2000 + i, 3000 + i, 8), 0, 1);
 	stack.frame_count = 1;
-	site = site_table_find(&owner, &stack, 0, 1);
+	uint32_t site = site_table_find(&owner, &stack, 0, 1);
 	assert_int_equal(stored(site)->frame_count, 1);
 	assert_int_equal(stored(site)->frames[0], PYTHON(1000));
 }
@@ -255,15 +249,12 @@ TEST_WITH(clear_forgets_everything, start_empty, NULL)
 TEST_WITH(S4_every_slot_has_a_record_of_its_own_with_the_same_stack, start_empty, NULL)
 {
 	static struct site_owner other;
-	uint32_t mine;
-	uint32_t theirs;
-	uint32_t shared;
 
 	memset(&other, 0, sizeof(other));
 	other.slot = 7;
-	mine = site_table_find(&owner, stack_of(1, 2, 3), 4, 1);
-	theirs = site_table_find(&other, stack_of(1, 2, 3), 4, 2);
-	shared = site_table_find(NULL, stack_of(1, 2, 3), 4, 3);
+	uint32_t mine = site_table_find(&owner, stack_of(1, 2, 3), 4, 1);
+	uint32_t theirs = site_table_find(&other, stack_of(1, 2, 3), 4, 2);
+	uint32_t shared = site_table_find(NULL, stack_of(1, 2, 3), 4, 3);
 	assert_int_equal(site_count(), 3);
 	assert_int_equal(site_table_at(mine)->slot, 1);
 	assert_int_equal(site_table_at(theirs)->slot, 7);
@@ -311,16 +302,14 @@ TEST_WITH(with_many_threads_a_record_is_found_without_going_through_theirs, star
 	enum { THREADS = 300 };
 	static struct site_owner others[THREADS];
 	uint32_t theirs[THREADS];
-	uint32_t mine;
-	uint32_t shared;
 
 	memset(others, 0, sizeof(others));
 	for (uint16_t i = 0; i < THREADS; i++) {
 		others[i].slot = (uint16_t)(i + 2);
 		theirs[i] = site_table_find(&others[i], stack_of(5, 6, 7), 0, 1);
 	}
-	mine = site_table_own(&owner, theirs[0], 1);
-	shared = site_table_find(NULL, stack_of(5, 6, 7), 0, 1);
+	uint32_t mine = site_table_own(&owner, theirs[0], 1);
+	uint32_t shared = site_table_find(NULL, stack_of(5, 6, 7), 0, 1);
 	for (uint32_t site = 1; site <= site_count(); site++)
 		site_table_at(site)
 			->next_same_stack &= ~KMEM_TWIN_MASK; // who goes there finds nobody, and makes another record

@@ -3,12 +3,8 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/capture_life.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "sites/steps.h"
 #include "tables/generations.h"
 
@@ -18,8 +14,7 @@ static struct steps_thread main_thread;
 static struct steps_thread worker;
 static uint32_t site_count;
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	capture_file_forked();
 	steps_forked();
@@ -27,7 +22,6 @@ start_empty(void **state)
 	memset(&worker, 0, sizeof(worker));
 	capture_file_header()->generation_clock = 1;
 	site_count = 0;
-	return 0;
 }
 
 static uint32_t
@@ -510,11 +504,9 @@ TEST(the_clock_ticks_in_short_steps_after_a_large_import)
 /* Steps that allocate alike tick no faster than by what they allocate. */
 TEST(steps_and_volume_are_not_added_up)
 {
-	uint8_t by_volume;
-
 	for (unsigned i = 0; i < 1000; i++)
 		generations_tick(1 << 16, 1);
-	by_volume = generations_clock();
+	uint8_t by_volume = generations_clock();
 	start_empty(NULL);
 	for (unsigned i = 0; i < 1000; i++) {
 		steps_next();
@@ -529,7 +521,6 @@ TEST(after_a_week_nothing_has_wrapped_and_a_leak_has_generations)
 	struct kmem_header *header = capture_file_header();
 	struct kmem_steps *steps = &capture_file_timeline()->steps;
 	uint64_t volume = UINT64_C(10000000000) * 10240;
-	uint8_t before;
 
 	steps_next();
 	header->volume_bytes = header->tick_bytes = header->generation_clock_bytes = volume;
@@ -538,7 +529,7 @@ TEST(after_a_week_nothing_has_wrapped_and_a_leak_has_generations)
 	steps->count = 100000000;
 	steps->tick_steps = steps->count * KMEM_TICK_STEP_BYTES;
 	steps->measure = volume;
-	before = generations_clock();
+	uint8_t before = generations_clock();
 	assert_in_range(before, 100, KMEM_CLOCK_MAX - 16); // two doublings are left: a month
 	for (unsigned i = 0; i < 1000; i++) {
 		steps_next();

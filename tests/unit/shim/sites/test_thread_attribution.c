@@ -3,13 +3,7 @@
  */
 #include "unit.h"
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/settings.h"
-#include "capture/capture_file.h"
 #include "capture_fixture.h"
 #include "python/fake_chain.h"
 #include "sites/site_table.h"
@@ -251,19 +245,16 @@ new_thread(void *start_record)
 
 TEST(Q1_Q3_a_thread_knows_where_it_was_made)
 {
-	struct thread_start *start_record;
-	struct thread_start *second;
 	pthread_t thread;
-	uint64_t key;
 
 	start_chain(3);
 	thread_slot_here();
-	start_record = thread_start_prepare(new_thread, &thread);
+	struct thread_start *start_record = thread_start_prepare(new_thread, &thread);
 	assert_non_null(start_record);
 	assert_int_equal(start_record->count, 3);
 	assert_ptr_equal(start_record->routine, new_thread);
 	assert_ptr_equal(start_record->argument, &thread);
-	second = thread_start_prepare(NULL, NULL);
+	struct thread_start *second = thread_start_prepare(NULL, NULL);
 	assert_ptr_not_equal(second, start_record); // Q3
 	thread_start_forget(second);
 
@@ -280,7 +271,7 @@ TEST(Q1_Q3_a_thread_knows_where_it_was_made)
 	assert_int_equal(inherited->frames[0], innermost);
 	thread_start_forget(inherited);
 
-	key = given_key;
+	uint64_t key = given_key;
 	chain_of(2);
 	start_record = thread_start_prepare(new_thread, NULL);
 	assert_int_equal(pthread_create(&thread, NULL, new_thread, start_record), 0);

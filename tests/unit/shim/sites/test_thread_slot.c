@@ -3,9 +3,6 @@
  */
 #include "unit.h"
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 
 #include "base/reentry_guard.h"

@@ -3,10 +3,6 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "random.h"
@@ -32,8 +28,6 @@ put(struct address_table *where, uint64_t addr, struct address_block block)
 static bool
 count_it(uint64_t addr, struct address_block block, void *count)
 {
-	(void)addr;
-	(void)block;
 	++*(uint64_t *)count;
 	return false;
 }
@@ -48,11 +42,9 @@ count_all(void)
 	return count;
 }
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	address_table_clear(&table);
-	return 0;
 }
 
 static struct address_block

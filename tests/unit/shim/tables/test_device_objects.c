@@ -3,9 +3,6 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "tables/device_objects.h"
 #include "unwind/each_instruction.h"
 
@@ -65,11 +62,9 @@ unmap(uint64_t addr, uint64_t bytes, unsigned *mappings)
 	return dead;
 }
 
-static int
-clear(void **state)
+SETUP(clear)
 {
 	device_objects_clear();
-	return 0;
 }
 
 TEST(O1_the_last_reference_ends_it)
@@ -97,11 +92,10 @@ TEST(O1_never_mapped)
 
 TEST(O2_a_release_that_failed_changes_nothing)
 {
-	struct device_drop dropped;
 	unsigned mappings;
 
 	assert_true(create(HANDLE, 7));
-	dropped = device_objects_release(HANDLE);
+	struct device_drop dropped = device_objects_release(HANDLE);
 	assert_true(dropped.is_dead);
 	device_objects_not_released(dropped, HANDLE);
 	map(ADDR, HANDLE);
@@ -220,7 +214,6 @@ end(unsigned owner)
 TEST(an_owner_takes_its_handles_with_it)
 {
 	struct address_block old;
-	struct device_drop dropped;
 
 	assert_true(create(HANDLE, 1));
 	for (unsigned i = 0; i < 4; i++)
@@ -228,7 +221,7 @@ TEST(an_owner_takes_its_handles_with_it)
 	assert_true(device_objects_retain(HANDLE + 1));
 	assert_true(device_objects_retain(HANDLE + 1));
 	assert_int_equal(release(HANDLE + 1), 0);
-	dropped = device_objects_release(HANDLE + 3);
+	struct device_drop dropped = device_objects_release(HANDLE + 3);
 	assert_true(dropped.is_dead);
 	device_objects_not_released(dropped, HANDLE + 3);
 	assert_int_equal(end(7), 0);
@@ -300,14 +293,13 @@ TEST(O2_who_opens_meanwhile_keeps_what_it_opened)
 {
 	for (opens_at = 0, is_opened = true; is_opened; opens_at += STRIDE) {
 		struct address_block old;
-		struct device_drop dropped;
 
 		assert_true(device_objects_create(HANDLE, block_of(7), 5, &old));
 		made = 7;
 		ended = instruction = 0;
 		is_over = is_opened = false;
 		each_instruction(open_meanwhile);
-		dropped = device_objects_release(HANDLE);
+		struct device_drop dropped = device_objects_release(HANDLE);
 		is_over = true;
 		assert_true(!dropped.was_last_handle || dropped.owner == 5);
 		ended += dropped.is_dead ? dropped.block.site : 0;

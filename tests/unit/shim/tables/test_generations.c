@@ -3,13 +3,8 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/capture_life.h"
 #include "capture/capture_file.h"
-#include "kmem_words.h"
 #include "random.h"
 #include "tables/generations.h"
 
@@ -17,8 +12,7 @@ static struct kmem_site *site;
 static uint32_t site_index;
 static uint64_t block_bytes; // of every block
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	capture_file_forked();
 	capture_file_header()->generation_clock = 1;
@@ -27,7 +21,6 @@ start_empty(void **state)
 	site->first_generation = 1;
 	site_index++;
 	block_bytes = GENERATIONS_MIN_BYTES;
-	return 0;
 }
 
 static struct kmem_generations *
@@ -144,14 +137,12 @@ TEST(the_clock_follows_what_grows_faster)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		uint8_t before;
-
 		start_empty(test_state);
 		for (uint64_t k = 0; k < cases[i].times; k++)
 			generations_tick(cases[i].bytes, 1);
 		for (unsigned k = 0; cases[i].times == 4000 && k < 40000; k++)
 			generations_tick(1000, 1);
-		before = generations_clock();
+		uint8_t before = generations_clock();
 		for (unsigned k = 0; k < 40000; k++)
 			generations_tick(1000, 1);
 		assert_in_range(generations_clock() - before, cases[i].ticks, cases[i].most);
@@ -182,13 +173,11 @@ TEST(S5_a_site_that_holds_little_gets_no_counters)
 
 TEST(S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay)
 {
-	uint32_t claimed;
-
 	assert_int_equal(born(1), 0);
 	assert_int_equal(born(1), 0); // same tick as the site: nothing to tell apart yet
 	assert_int_equal(site->generations, 0);
 	assert_int_equal(born(3), 3);
-	claimed = site->generations;
+	uint32_t claimed = site->generations;
 	assert_int_not_equal(claimed, 0);
 	assert_int_equal(block()->site, site_index);
 	assert_int_equal(block()->births, 3 << 16 | 3 << 8 | 3);
@@ -311,7 +300,6 @@ TEST(random_work_agrees_with_a_ledger)
 static int
 goes_on_without_counters(void *unused)
 {
-	(void)unused;
 	CHECK_IN_CHILD(generations_is_counted(site, 1) && block()->born != 0);
 	CHECK_IN_CHILD(capture_file_abandon());
 	CHECK_IN_CHILD(site->generations == 0);

@@ -11,12 +11,10 @@
 
 static struct large_block found[4096];
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	pointer_map_clear();
 	large_blocks_clear();
-	return 0;
 }
 
 static void

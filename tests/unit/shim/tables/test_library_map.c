@@ -3,11 +3,8 @@
  */
 #include "unit.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 
 #include "base/raw_sys.h"
@@ -35,7 +32,6 @@ book(uint64_t pc, uint64_t pages)
 {
 	bool is_joined;
 
-	(void)pages;
 	books.last_pc = pc;
 	books.booking = books.site != 0 ? library_map_booking(books.site, 1, &is_joined) : 0;
 	return books.booking;
@@ -69,12 +65,10 @@ look(uint32_t site)
 	return resident_bytes / PAGE;
 }
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	library_map_clear();
 	memset(&books, 0, sizeof(books));
-	return 0;
 }
 
 static char *
@@ -246,8 +240,6 @@ TEST(Y1_a_change_that_was_left_is_completed)
 	unsigned instruction = 0;
 
 	for (bool is_left = true; is_left; instruction = left_at_next_but(29, instruction)) {
-		uint64_t resident;
-
 		start_empty(NULL);
 		left_part = reserve(40 * PAGE, 77);
 		memset(left_part, 1, 30 * PAGE);
@@ -256,7 +248,7 @@ TEST(Y1_a_change_that_was_left_is_completed)
 		memset(left_part + 30 * PAGE, 1, 5 * PAGE);
 		is_left = left_at(instruction, change);
 		turn_left();
-		resident = look(3);
+		uint64_t resident = look(3);
 		assert_in_range(resident, 0, 30);
 		books.gone = 0;
 		library_map_returned((uint64_t)left_part, (uint64_t)left_part + 40 * PAGE, gone);

@@ -3,11 +3,6 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "kmem_words.h"
 #include "random.h"
 #include "tables/peak.h"
 
@@ -169,12 +164,10 @@ static void
 book_resize(struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *old_record,
             uint64_t old_bytes, struct kmem_peak_word *record, uint64_t bytes, bool tries_again)
 {
-	uint32_t epoch;
-
 	if (tries_again && peak_resize_fast(domain, batch, old_record, old_bytes, record, bytes))
 		return;
-	epoch = bytes > old_bytes ? peak_gain(domain, batch, bytes - old_bytes)
-	                          : peak_release(domain, batch, old_bytes - bytes);
+	uint32_t epoch = bytes > old_bytes ? peak_gain(domain, batch, bytes - old_bytes)
+	                                   : peak_release(domain, batch, old_bytes - bytes);
 	peak_apply_own(record, (int64_t)bytes, epoch);
 	peak_apply_own(old_record, -(int64_t)old_bytes, epoch);
 }

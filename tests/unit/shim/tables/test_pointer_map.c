@@ -3,10 +3,6 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "random.h"
@@ -14,21 +10,17 @@
 
 #define GIB ((uint64_t)1 << 30)
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	pointer_map_clear();
 	pointer_map_start(false);
-	return 0;
 }
 
 /* M4: as over glibc's heap. */
-static int
-start_empty_own(void **state)
+SETUP(start_empty_own)
 {
 	pointer_map_clear();
 	pointer_map_start(true);
-	return 0;
 }
 
 static const void *
@@ -363,7 +355,6 @@ clear_is_cheap(void *unused)
 	struct rusage before;
 	struct rusage after;
 
-	(void)unused;
 	getrusage(RUSAGE_SELF, &before);
 	pointer_map_clear();
 	getrusage(RUSAGE_SELF, &after);
@@ -421,9 +412,6 @@ in_fresh_images(const char *const limits[], size_t count, const char *how)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	print_message("the sanitizer reserves terabytes: address space cannot be limited under it\n");
-	(void)limits;
-	(void)count;
-	(void)how;
 	skip();
 #else
 	for (size_t i = 0; i < count; i++) {

@@ -3,9 +3,6 @@
  */
 #include "unit.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-
 #include "base/turn.h"
 #include "left_at.h"
 #include "tables/pointer_map.h"
@@ -17,8 +14,7 @@
 #define PAGES_BYTES ((size_t)PAGES * 4096)
 
 /* A shadow of pages in which a block was and is no more. */
-static int
-leave_empty_pages(void **state)
+SETUP(leave_empty_pages)
 {
 	pointer_map_clear();
 	pointer_map_start(true);
@@ -30,7 +26,6 @@ leave_empty_pages(void **state)
 		assert_int_equal(pointer_map_put(at, block, &old), POINTER_MAP_STORED);
 		assert_true(pointer_map_take(at, &block));
 	}
-	return 0;
 }
 
 /* Goes on until nothing is due, a second at a time; the bytes that went. */

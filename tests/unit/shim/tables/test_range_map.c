@@ -3,10 +3,6 @@
  */
 #include "unit.h"
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "random.h"
@@ -28,12 +24,10 @@ struct model {
 
 static struct model model;
 
-static int
-start_empty(void **state)
+SETUP(start_empty)
 {
 	memset(&model, 0, sizeof(model));
 	range_map_clear();
-	return 0;
 }
 
 static uint64_t
@@ -408,7 +402,6 @@ waits_in_vain(void *unused)
 	struct range found;
 	uint64_t start_ms = now_ms();
 
-	(void)unused;
 	assert_false(range_map_take(0, UINT64_MAX, &taken)); // waits, in vain
 	assert_true(now_ms() - start_ms >= 100);
 	start_ms = now_ms();
@@ -425,7 +418,6 @@ goes_on_in_a_child(void *unused)
 {
 	struct range_pieces taken;
 
-	(void)unused;
 	// other handlers of fork, in the thread that holds it
 	CHECK_IN_CHILD(range_map_take(0, UINT64_MAX, &taken) && taken.count == 1);
 	CHECK_IN_CHILD(range_map_put(page_addr(0), page_addr(1), 1, 1));
@@ -442,11 +434,10 @@ TEST(G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time)
 {
 	struct range found;
 	pthread_t thread;
-	int status;
 
 	model_put(0, 2);
 	range_map_lock();
-	status = in_child(goes_on_in_a_child, NULL);
+	int status = in_child(goes_on_in_a_child, NULL);
 	assert_int_equal(pthread_create(&thread, NULL, waits_in_vain, NULL), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	range_map_unlock();

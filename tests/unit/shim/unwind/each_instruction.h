@@ -17,8 +17,6 @@ static bool (*each_instruction_look)(void); // false: enough was seen
 static void
 each_instruction_trap(int number, siginfo_t *info, void *context)
 {
-	(void)number;
-	(void)info;
 	if (!each_instruction_look())
 		((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
 }

@@ -9,10 +9,6 @@
 
 #include "test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/settings.h"
 #include "capture/capture_file.h"
 #include "dive.h"
@@ -174,7 +170,6 @@ walk_twice(const void *frame)
 static NOINLINE void
 take(void *unused)
 {
-	(void)unused;
 	walk_twice(__builtin_frame_address(0));
 	KEEP_FRAME();
 }
@@ -247,20 +242,17 @@ callback take_by_both;
 __attribute__((used)) NOINLINE static void
 take_entry(void *unused)
 {
-	(void)unused;
 	walk_twice(__builtin_frame_address(0));
 	KEEP_FRAME();
 }
 
 DIVE_SCENE(take)
 
-static int
-start(void **state)
+SETUP(start)
 {
 	settings.verify_every = 1;
 	self = &main_walker;
 	native_stack_start();
-	return 0;
 }
 
 #endif

@@ -8,11 +8,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/settings.h"
@@ -111,7 +107,6 @@ copies(void *context)
 	static char room[2][3000];
 	volatile size_t sizes[] = { 3, 40, 700, 3000 };
 
-	(void)context;
 	for (size_t i = 0; i < 4; i++) {
 		memset(room[0], 'x', sizes[i]);
 		memcpy(room[1], room[0], sizes[i]);
@@ -127,7 +122,6 @@ jumps(void *context)
 {
 	jmp_buf back;
 
-	(void)context;
 	if (setjmp(back) == 0)
 		longjmp(back, 1);
 }
@@ -138,7 +132,6 @@ contexts(void *context)
 	ucontext_t here;
 	volatile unsigned turns = 0;
 
-	(void)context;
 	if (getcontext(&here) == 0 && turns++ == 0)
 		setcontext(&here);
 }
@@ -149,7 +142,6 @@ vforks(void *context)
 	int status;
 	pid_t pid = vfork();
 
-	(void)context;
 	if (pid == 0)
 		_exit(0);
 	(void)waitpid(pid, &status, 0);
@@ -158,7 +150,6 @@ vforks(void *context)
 static void
 handler(int number)
 {
-	(void)number;
 }
 
 static void
@@ -166,7 +157,6 @@ signals(void *context)
 {
 	struct sigaction action = { .sa_handler = handler };
 
-	(void)context;
 	sigaction(SIGUSR1, &action, NULL);
 	raise(SIGUSR1);
 }

@@ -49,7 +49,6 @@ same_place_with_another_rbp(void)
 static NOINLINE void
 dive_5(void *unused)
 {
-	(void)unused;
 	dive((void *)5);
 	KEEP_FRAME();
 }
@@ -439,8 +438,4 @@ TEST(made_up_frames)
 	settings.verify_every = 1;
 }
 
-int
-main(void)
-{
-	return test_run(start, NULL, NULL, NULL);
-}
+RUN_TESTS_IN(start, NULL)

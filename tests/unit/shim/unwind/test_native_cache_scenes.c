@@ -16,8 +16,6 @@
 static void
 step_over(int number, siginfo_t *info, void *context)
 {
-	(void)number;
-	(void)info;
 	dive((void *)3);
 	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
 }
@@ -238,8 +236,4 @@ TEST(exceptions)
 	native_stack_modules_changed();
 }
 
-int
-main(void)
-{
-	return test_run(start, NULL, NULL, NULL);
-}
+RUN_TESTS_IN(start, NULL)

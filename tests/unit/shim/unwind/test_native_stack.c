@@ -9,9 +9,6 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -43,7 +40,6 @@ static uint64_t stop_sp;
 static NOINLINE void
 take(void *unused)
 {
-	(void)unused;
 	native_stack_walk(NULL, __builtin_frame_address(0), stop_sp, &stack);
 	KEEP_FRAME();
 }
@@ -148,7 +144,6 @@ through_qsort(void *unused)
 {
 	int numbers[] = { 3, 1, 2 };
 
-	(void)unused;
 	qsort(numbers, 3, sizeof numbers[0], compare_and_take);
 	KEEP_FRAME();
 }
@@ -184,7 +179,6 @@ TEST(inexpressible_frames_are_walked_by_libunwind)
 static void
 handler(int number)
 {
-	(void)number;
 	dive((void *)3);
 	KEEP_FRAME();
 }
@@ -192,7 +186,6 @@ handler(int number)
 static NOINLINE void
 interrupted(void *unused)
 {
-	(void)unused;
 	__asm__ volatile(MADE_ILLEGAL); // the handler steps over it
 	KEEP_FRAME();
 }
@@ -201,7 +194,6 @@ static void
 step_over(int number, siginfo_t *info, void *context)
 {
 	handler(number);
-	(void)info;
 	((ucontext_t *)context)->uc_mcontext.MADE_PC += sizeof(made_illegal);
 }
 
@@ -263,7 +255,6 @@ run_coroutine(void *unused)
 	size_t bytes = 4 << 20;
 	void *memory = malloc(bytes);
 
-	(void)unused;
 	getcontext(&coroutine);
 	coroutine.uc_stack.ss_sp = memory;
 	coroutine.uc_stack.ss_size = bytes;
@@ -515,16 +506,10 @@ TEST(tables_in_two_segments)
 		skip(); // no compiler here
 }
 
-static int
-start(void **state)
+SETUP(start)
 {
 	settings.verify_every = 1;
 	native_stack_start();
-	return 0;
 }
 
-int
-main(void)
-{
-	return test_run(start, NULL, NULL, NULL);
-}
+RUN_TESTS_IN(start, NULL)

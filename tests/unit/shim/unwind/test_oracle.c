@@ -4,8 +4,6 @@
 #include "dive.h"
 #include "record/tracker_books.h"
 
-#include <string.h>
-
 #include "base/settings.h"
 #include "sites/event_cache.h"
 #include "sites/event_site.h"

@@ -7,12 +7,7 @@
 #include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <link.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "unwind/unwind_cfi.h"
 #include "unwind/unwind_copies.h"
@@ -86,10 +81,9 @@ TEST(the_second_mapping_says_the_same_and_rests)
 TEST(T2_after_an_unload_it_is_compared_again)
 {
 	struct unwind_tables copy;
-	void *page;
 
 	open_tables((const void *)(uintptr_t)gnu_get_libc_version);
-	page = (void *)(in_place.header_addr & ~UINT64_C(4095));
+	void *page = (void *)(in_place.header_addr & ~UINT64_C(4095));
 	assert_int_not_equal(find(8, &copy), 0);
 	assert_int_equal(mprotect(page, 4096, PROT_READ | PROT_WRITE), 0);
 	*(uint8_t *)(in_place.header_addr + 40) ^= 1; // another object, at the same address

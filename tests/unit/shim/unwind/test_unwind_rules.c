@@ -6,8 +6,6 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/loaded_object.h"
 #include "kmem_format.h"
@@ -412,8 +410,4 @@ start(void **state)
 	return unwind_rules.entries == NULL;
 }
 
-int
-main(void)
-{
-	return test_run(start, NULL, NULL, NULL);
-}
+RUN_TESTS_IN(start, NULL)
