@@ -135,7 +135,6 @@ fetch(void *context, uint64_t addr, void *to, size_t bytes)
 struct notes {
 	struct core *core;
 	struct stopped_process *process;
-	uint64_t program_addr;
 	uint64_t read_bytes;
 };
 
@@ -187,18 +186,6 @@ read_thread(struct stopped_process *process, const unsigned char *note, uint64_t
 }
 
 static void
-read_vector(struct notes *notes, const unsigned char *note, uint64_t bytes)
-{
-	for (uint64_t at = 0; at + 16 <= bytes; at += 16) {
-		uint64_t pair[2];
-
-		memcpy(pair, note + at, sizeof(pair));
-		if (pair[0] == AT_ENTRY)
-			notes->program_addr = pair[1];
-	}
-}
-
-static void
 read_note(struct notes *notes, uint32_t type, const unsigned char *note, uint64_t bytes)
 {
 	struct elf_prpsinfo program;
@@ -207,8 +194,6 @@ read_note(struct notes *notes, uint32_t type, const unsigned char *note, uint64_
 		read_thread(notes->process, note, bytes);
 	else if (type == NT_FILE)
 		read_files(notes->core, note, bytes);
-	else if (type == NT_AUXV)
-		read_vector(notes, note, bytes);
 	else if (type == NT_PRPSINFO && bytes >= sizeof(program)) {
 		memcpy(&program, note, sizeof(program));
 		notes->process->pid = program.pr_pid;
@@ -337,7 +322,7 @@ read_segments(struct core *core, const Elf64_Ehdr *head, struct process_memory *
 
 bool
 core_file_open(const char *command, const char *path, struct process_memory *memory, struct stopped_process *process,
-               uint64_t *program_addr, struct fail *fail)
+               struct fail *fail)
 {
 	struct core *core = memory_zeroed(1, sizeof(*core));
 	struct notes notes = { .core = core, .process = process };
@@ -351,7 +336,6 @@ core_file_open(const char *command, const char *path, struct process_memory *mem
 	if (core->fd >= 0 && read_at(core, 0, &head, sizeof(head)) && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
 	    head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_type == ET_CORE && head.e_machine == MACHINE_ELF)
 		read_segments(core, &head, memory, &notes);
-	*program_addr = notes.program_addr;
 	if (memory->region_count != 0 && process->count != 0)
 		return true;
 	bool is_open = core->fd >= 0;

@@ -12,9 +12,8 @@
 #include "holders/process_memory.h"
 #include "holders/stopped_process.h"
 
-/* program_addr: out, the entry point, in the program's own file; 0 = not known. */
 bool core_file_open(const char *command, const char *path, struct process_memory *memory,
-                    struct stopped_process *process, uint64_t *program_addr, struct fail *fail);
+                    struct stopped_process *process, struct fail *fail);
 /* Is the file the ELF image that begins so in memory? Its build-id is there. fd: out, open for reading; -1 = it is not. */
 bool core_file_is_image(const unsigned char head[PROCESS_MEMORY_PAGE], const char *path, int *fd);
 void core_file_close(struct process_memory *memory); // of no core: nothing is done

@@ -3,6 +3,9 @@
  */
 #include "holders/graph.h"
 
+#include <stdlib.h>
+
+#include "base/amount.h"
 #include "base/memory.h"
 
 struct entry {
@@ -55,60 +58,74 @@ pop(struct heap *heap)
 	return first;
 }
 
-static uint32_t
-tail_of(const struct graph *graph, size_t edge)
-{
-	return graph->is_backwards ? graph->edges[edge].to : graph->edges[edge].from;
-}
-
-/* first[n + 1] up to first[n + 2]: where the numbers of the edges stand that leave node n. */
 static void
-sort_edges(const struct graph *graph, uint32_t *first, uint32_t *numbers)
+sort_edges(struct graph *graph, enum graph_way way)
 {
+	uint32_t *first = memory_zeroed(graph->node_count + 2, sizeof(*first));
+	uint32_t *numbers = memory_zeroed(graph->edge_count, sizeof(*numbers));
+
 	for (size_t i = 0; i < graph->edge_count; i++)
-		first[tail_of(graph, i) + 1]++;
+		first[graph->edges[i].ends[way] + 1]++;
 	for (size_t i = 0; i < graph->node_count; i++)
 		first[i + 1] += first[i];
 	first[graph->node_count + 1] = (uint32_t)graph->edge_count;
 	for (size_t i = graph->edge_count; i-- > 0;)
-		numbers[--first[tail_of(graph, i) + 1]] = (uint32_t)i;
+		numbers[--first[graph->edges[i].ends[way] + 1]] = (uint32_t)i;
+	graph->first[way] = first;
+	graph->numbers[way] = numbers;
+}
+
+void
+graph_make(size_t node_count, size_t edge_count, struct graph_edge *edges, struct graph *graph)
+{
+	*graph = (struct graph){ .node_count = node_count, .edge_count = edge_count, .edges = edges };
+	sort_edges(graph, GRAPH_ALONG);
+	sort_edges(graph, GRAPH_AGAINST);
+}
+
+void
+graph_free(struct graph *graph)
+{
+	free(graph->edges);
+	for (unsigned way = 0; way <= GRAPH_AGAINST; way++) {
+		free(graph->first[way]);
+		free(graph->numbers[way]);
+	}
+	*graph = (struct graph){ 0 };
 }
 
 size_t
-graph_find_ways(const struct graph *graph, uint64_t *costs, uint32_t *best, uint32_t *order, size_t max)
+graph_find_ways(const struct graph *graph, enum graph_way way, uint64_t cost_max, uint64_t *costs, uint32_t *best,
+                uint32_t *order, size_t max)
 {
-	OWNED uint32_t *first = memory_zeroed(graph->node_count + 2, sizeof(*first));
-	OWNED uint32_t *numbers = memory_zeroed(graph->edge_count, sizeof(*numbers));
-	OWNED uint32_t *ways = memory_zeroed(graph->node_count, sizeof(*ways));
+	const uint32_t *first = graph->first[way];
 	OWNED bool *is_done = memory_zeroed(graph->node_count, sizeof(*is_done));
 	struct heap heap = { 0 };
 	size_t count = 0;
 
-	best = best != NULL ? best : ways;
-	sort_edges(graph, first, numbers);
 	for (uint32_t i = 0; i < graph->node_count; i++) {
 		best[i] = GRAPH_NO_EDGE;
 		if (costs[i] != GRAPH_NO_WAY)
 			push(&heap, costs[i], i);
 	}
-	while (heap.count != 0 && (order == NULL || count < max)) {
+	while (heap.count != 0 && count < max) {
 		const struct entry entry = pop(&heap);
 
 		if (is_done[entry.node])
 			continue;
 		is_done[entry.node] = true;
-		if (order != NULL)
-			order[count] = entry.node;
-		count++;
+		order[count++] = entry.node;
 		for (uint32_t i = first[entry.node + 1]; i < first[entry.node + 2]; i++) {
-			const struct graph_edge *edge = &graph->edges[numbers[i]];
-			const uint32_t to = graph->is_backwards ? edge->from : edge->to;
+			const uint32_t number = graph->numbers[way][i];
+			const struct graph_edge *edge = &graph->edges[number];
+			const uint64_t cost = entry.cost + amount_lesser(edge->cost, cost_max);
+			const uint32_t to = edge->ends[1 - way];
 
-			if (edge->cost == GRAPH_NO_WAY || entry.cost + edge->cost >= costs[to])
+			if (edge->cost == GRAPH_NO_WAY || cost >= costs[to])
 				continue;
-			costs[to] = entry.cost + edge->cost;
-			best[to] = numbers[i];
-			push(&heap, costs[to], to);
+			costs[to] = cost;
+			best[to] = number;
+			push(&heap, cost, to);
 		}
 	}
 	memory_free_owned(&heap.entries);

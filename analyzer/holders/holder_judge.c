@@ -7,11 +7,11 @@
  *   H2  of two ways to a root the one with the lower cost is taken: names before addresses.
  */
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/items.h"
 #include "base/memory.h"
-#include "holders/graph.h"
 #include "holders/holder_search.h"
 
 /* What it costs to end a way at such a root: roots that a person can find in the source come first. */
@@ -100,6 +100,7 @@ settle(struct holder_search *search)
 		leading[edge->to] += !search->nodes[edge->from].is_released; // they are linked with each other
 		sure[edge->to] += !edge->is_gone && edge->hold == PYTHON_HOLD_SURE;
 		likely[edge->to] += edge->hold == PYTHON_HOLD_LIKELY && search->nodes[edge->to].object.type != NULL;
+		search->nodes[edge->to].seen = 0;
 	}
 	for (size_t i = 0; i < search->edge_count; i++) {
 		struct holder_edge *edge = &search->edges[i];
@@ -109,6 +110,7 @@ settle(struct holder_search *search)
 		if (edge->hold != PYTHON_HOLD_SURE)
 			edge->is_gone = is_settled(search, &search->nodes[edge->to], others) ||
 			                is_reused(&search->nodes[edge->from], leading[edge->from]);
+		search->nodes[edge->to].seen += !edge->is_gone;
 	}
 }
 
@@ -130,65 +132,82 @@ start_cost(const struct holder_search *search, const struct holder_node *root)
 	       (frame != NULL && frame->depth < CALLS_MAX ? CALLS_MAX - 1 - frame->depth : 0);
 }
 
-/*
- * What a word costs, for the graph. cost_max: no word costs more. Ways end at roots: none goes on above one.
- */
-static struct graph
-make_graph(const struct holder_search *search, bool is_backwards, uint64_t cost_max)
+/* Ways end at roots: none goes on above one. */
+static void
+make_graph(struct holder_search *search)
 {
-	struct graph graph = { .node_count = search->node_count,
-		                   .edge_count = search->edge_count,
-		                   .is_backwards = is_backwards };
+	struct graph_edge *edges = memory_zeroed(search->edge_count, sizeof(*edges));
 
-	graph.edges = memory_zeroed(graph.edge_count, sizeof(*graph.edges));
-	for (size_t i = 0; i < graph.edge_count; i++) {
+	for (size_t i = 0; i < search->edge_count; i++) {
 		const struct holder_edge *edge = &search->edges[i];
-		const uint64_t cost = COST(cost_of_edge(search, edge));
-		const bool is_way = !edge->is_gone && !holder_is_root(&search->nodes[edge->to]);
+		const struct holder_node *to = &search->nodes[edge->to];
+		const bool is_way = !edge->is_gone && !holder_is_root(to);
 
-		graph.edges[i] = (struct graph_edge){ edge->from, edge->to,
-			                                  !is_way           ? GRAPH_NO_WAY
-			                                  : cost < cost_max ? cost
-			                                                    : cost_max };
+		edges[i] = (struct graph_edge){ { edge->from, edge->to },
+			                            is_way ? COST(cost_of_edge(search, edge)) : GRAPH_NO_WAY };
 	}
-	return graph;
+	graph_free(&search->graph);
+	graph_make(search->node_count, search->edge_count, edges, &search->graph);
 }
 
-/* Starts nowhere. */
-static uint64_t *
-make_costs(const struct holder_search *search)
-{
-	uint64_t *costs = memory_zeroed(search->node_count, sizeof(*costs));
+/* Ways through what was found when it was judged last. */
+struct ways {
+	uint64_t *costs;
+	uint32_t *best;
+	uint32_t *order;
+	size_t count; // of the order
+};
 
-	memset(costs, 0xff, search->node_count * sizeof(*costs));
-	return costs;
+/* They start nowhere. */
+static struct ways
+ways_begin(const struct holder_search *search)
+{
+	size_t count = search->graph.node_count;
+	struct ways ways = { memory_zeroed(count, sizeof(*ways.costs)), memory_zeroed(count, sizeof(*ways.best)),
+		                 memory_zeroed(count, sizeof(*ways.order)), 0 };
+
+	memset(ways.costs, 0xff, count * sizeof(*ways.costs));
+	return ways;
+}
+
+static void
+ways_end(struct ways *ways)
+{
+	free(ways->costs);
+	free(ways->best);
+	free(ways->order);
+}
+
+static void
+find_ways(const struct holder_search *search, enum graph_way way, uint64_t cost_max, struct ways *ways)
+{
+	ways->count = graph_find_ways(&search->graph, way, cost_max, ways->costs, ways->best, ways->order,
+	                              search->graph.node_count);
 }
 
 /* From the roots down. */
 static void
 find_best(struct holder_search *search)
 {
-	struct graph graph = make_graph(search, false, GRAPH_NO_WAY);
-	OWNED uint64_t *costs = make_costs(search);
-	OWNED uint32_t *best = memory_zeroed(search->node_count, sizeof(*best));
-	OWNED uint32_t *order = memory_zeroed(search->node_count, sizeof(*order));
+	struct ways ways = ways_begin(search);
 
 	for (size_t i = 0; i < search->node_count; i++) {
-		search->nodes[i].cost = UINT32_MAX;
-		search->nodes[i].best = HOLDER_NONE;
-		search->nodes[i].way_root = (uint32_t)i;
-		search->nodes[i].is_guess = search->nodes[i].is_short = false;
-		if (holder_is_root(&search->nodes[i]))
-			costs[i] = start_cost(search, &search->nodes[i]);
+		struct holder_node *node = &search->nodes[i];
+
+		node->cost = UINT32_MAX;
+		node->best = HOLDER_NONE;
+		node->way_root = (uint32_t)i;
+		node->is_wanted = node->is_guess = node->is_short = false;
+		if (holder_is_root(node))
+			ways.costs[i] = start_cost(search, node);
 	}
+	find_ways(search, GRAPH_ALONG, GRAPH_NO_WAY, &ways);
+	for (size_t i = 0; i < ways.count; i++) { // what comes before it in the order is known
+		uint32_t number = ways.order[i];
+		struct holder_node *node = &search->nodes[number];
 
-	size_t count = graph_find_ways(&graph, costs, best, order, search->node_count);
-
-	for (size_t i = 0; i < count; i++) { // what comes before it in the order is known
-		struct holder_node *node = &search->nodes[order[i]];
-
-		node->cost = (uint32_t)(costs[order[i]] / COST(1));
-		node->best = best[order[i]];
+		node->cost = (uint32_t)(ways.costs[number] / COST(1));
+		node->best = ways.best[number];
 		if (node->best == HOLDER_NONE)
 			continue;
 
@@ -199,13 +218,7 @@ find_best(struct holder_search *search)
 		node->is_guess = from->is_guess || edge->hold == PYTHON_HOLD_PERHAPS;
 		node->is_short = from->is_short || edge->is_short;
 	}
-	memory_free_owned(&graph.edges);
-}
-
-const struct holder_edge *
-holder_search_best(const struct holder_search *search, uint32_t node)
-{
-	return search->nodes[node].best != HOLDER_NONE ? &search->edges[search->nodes[node].best] : NULL;
+	ways_end(&ways);
 }
 
 /* Does its way end at a root that says enough, without a word that may be left over? */
@@ -233,51 +246,44 @@ start_room(const struct holder_search *search, uint32_t sample, uint64_t *used)
 		used[sample] = COST(ANY_ROOM - node->cost);
 }
 
-static void
-spread_room(const struct holder_search *search, uint64_t *used)
+/* Of nodes above these samples: is there room for at least the cheapest word in the cheapest root? Theirs come first in the order. */
+static struct ways
+spread_room(const struct holder_search *search, const uint32_t *samples, size_t count)
 {
-	struct graph graph = make_graph(search, true, search->python->shape != NULL ? COST(1) : GRAPH_NO_WAY);
+	const bool has_python = search->python->shape != NULL;
+	const uint64_t most = COST(ANY_ROOM - (has_python ? COST_WITH_PYTHON : COST_WITHOUT_PYTHON));
+	struct ways ways = ways_begin(search);
 
-	(void)graph_find_ways(&graph, used, NULL, NULL, 0);
-	memory_free_owned(&graph.edges);
-}
-
-/* Would at least the cheapest word in the cheapest root fit? */
-static bool
-is_room_enough(const struct holder_search *search, uint64_t used)
-{
-	return used < COST(ANY_ROOM - (search->python->shape != NULL ? COST_WITH_PYTHON : COST_WITHOUT_PYTHON));
+	for (size_t i = 0; i < count; i++)
+		start_room(search, samples[i], ways.costs);
+	find_ways(search, GRAPH_AGAINST, has_python ? COST(1) : GRAPH_NO_WAY, &ways);
+	while (ways.count != 0 && ways.costs[ways.order[ways.count - 1]] >= most)
+		ways.count--;
+	return ways;
 }
 
 static void
 find_wanted(struct holder_search *search)
 {
-	OWNED uint64_t *used = make_costs(search);
+	struct ways ways = spread_room(search, search->samples, search->sample_count);
 
-	for (size_t i = 0; i < search->sample_count; i++)
-		start_room(search, search->samples[i], used);
-	spread_room(search, used);
-	for (size_t i = 0; i < search->node_count; i++)
-		search->nodes[i].is_wanted = is_room_enough(search, used[i]);
+	for (size_t i = 0; i < ways.count; i++)
+		search->nodes[ways.order[i]].is_wanted = true;
+	ways_end(&ways);
 }
 
 bool
 holder_search_is_done(const struct holder_search *search, uint32_t sample)
 {
-	OWNED uint64_t *used = NULL;
-
 	if (is_sure(search, sample) || holder_search_is_over(search)) // or there is no time to ask
 		return is_sure(search, sample);
-	used = make_costs(search);
-	start_room(search, sample, used);
-	spread_room(search, used);
-	for (size_t i = 0; i < search->node_count; i++) {
-		const struct holder_node *node = &search->nodes[i];
 
-		if (!node->is_expanded && !holder_is_root(node) && is_room_enough(search, used[i]))
-			return false;
-	}
-	return true;
+	struct ways ways = spread_room(search, &sample, 1);
+	bool is_open = ANY(number, ways.order, ways.count,
+	                   !search->nodes[*number].is_expanded && !holder_is_root(&search->nodes[*number]));
+
+	ways_end(&ways);
+	return !is_open;
 }
 
 void
@@ -286,6 +292,7 @@ holder_search_judge(struct holder_search *search)
 	if (holder_search_is_over(search)) // it takes time where much was found; what was known stays
 		return;
 	settle(search);
+	make_graph(search);
 	find_best(search);
 	find_wanted(search);
 }
@@ -293,14 +300,14 @@ holder_search_judge(struct holder_search *search)
 size_t
 holder_search_above(const struct holder_search *search, uint32_t sample, uint32_t *nodes, uint32_t *above, size_t max)
 {
-	struct graph graph = make_graph(search, true, COST(1));
-	OWNED uint64_t *costs = make_costs(search);
-	size_t count;
+	if (holder_search_is_over(search))
+		return 0;
 
-	costs[sample] = 0;
-	max = holder_search_is_over(search) ? 0 : max;
-	count = graph_find_ways(&graph, costs, above, nodes, max);
-	memory_free_owned(&graph.edges);
+	struct ways ways = ways_begin(search);
+
+	ways.costs[sample] = 0;
+	size_t count = graph_find_ways(&search->graph, GRAPH_AGAINST, COST(1), ways.costs, above, nodes, max);
+	ways_end(&ways);
 	return count;
 }
 
@@ -309,21 +316,18 @@ holder_search_unseen(struct holder_search *search, uint32_t sample, uint32_t *no
 {
 	OWNED uint32_t *above = memory_zeroed(search->node_count, sizeof(*above));
 	OWNED uint32_t *edges = memory_zeroed(search->node_count, sizeof(*edges));
-	OWNED uint32_t *found = memory_zeroed(search->node_count, sizeof(*found));
 	size_t count = holder_search_above(search, sample, above, edges, search->node_count);
-	bool is_unseen = false;
 
-	EACH (edge, search->edges, search->edge_count)
-		found[edge->to] += !edge->is_gone;
-	for (size_t i = 0; i < count && !is_unseen; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct holder_node *at = &search->nodes[above[i]];
 
 		if (at->object.type == NULL || !at->is_expanded)
 			continue;
 		*node = above[i];
 		*counted = python_objects_references(search->python, &at->object);
-		*seen = found[above[i]] + at->own;
-		is_unseen = *counted > *seen;
+		*seen = (uint64_t)at->seen + at->own;
+		if (*counted > *seen)
+			return true;
 	}
-	return is_unseen;
+	return false;
 }

@@ -23,43 +23,48 @@ member_of_type(const struct symbol_type *type, uint64_t offset, char member[SYMB
 		(void)symbolizer_member(type, (int64_t)offset, member, leads);
 }
 
-static void
-member_of_variable(struct process_modules *modules, struct process_module *module, uint64_t address,
-                   bool is_thread_local, uint64_t offset, char member[SYMBOL_MEMBER_BYTES],
-                   const struct symbol_type **leads)
-{
-	struct symbolizer_file *types = process_module_types(modules, module);
-	const struct symbol_type *type = types != NULL
-	                                     ? symbolizer_variable(modules->symbolizer, types, address, is_thread_local)
-	                                     : NULL;
-
-	member_of_type(type, offset, member, leads);
-}
-
 static struct way_step
 step_of(enum way_step_kind kind, struct text_pool *texts, const char *name, const char *of)
 {
-	return model_way_step(kind, text_pool_add_original(texts, name), text_pool_add_original(texts, of));
+	return model_way_step(kind, text_pool_add_text(texts, name), text_pool_add_text(texts, of));
+}
+
+/* addr: as in the file's tables; thread-local: from the beginning of its part. False: the file has no name for it. */
+static bool
+name_variable(struct process_modules *modules, struct process_module *module, enum data_symbol_kind kind, uint64_t addr,
+              struct text_pool *texts, const struct symbol_type **leads, struct way_step *step)
+{
+	const bool is_thread_local = kind == DATA_SYMBOL_THREAD_LOCAL;
+	struct data_symbols *symbols = process_module_symbols(modules, module);
+	char member[SYMBOL_MEMBER_BYTES];
+	const char *name;
+	uint64_t offset;
+
+	if (symbols == NULL || !data_symbols_at(symbols, kind, addr, &name, &offset))
+		return false;
+
+	struct symbolizer_file *types = process_module_types(modules, module);
+
+	member_of_type(types != NULL ? symbolizer_variable(modules->symbolizer, types, addr - offset, is_thread_local)
+	                             : NULL,
+	               offset, member, leads);
+	*step = step_of(is_thread_local ? WAY_THREAD_LOCAL : WAY_STATIC, texts, TEXT(NAME_BYTES, "%.80s%s", name, member),
+	                TEXT(64, "%.60s", place_base(module->path)));
+	return true;
 }
 
 static struct way_step
 static_step(struct process_modules *modules, uint64_t addr, struct text_pool *texts, const struct symbol_type **leads)
 {
-	char member[SYMBOL_MEMBER_BYTES];
 	struct process_module *module = process_modules_at(modules, addr);
-	struct data_symbols *symbols = module != NULL ? process_module_symbols(modules, module) : NULL;
-	const char *name;
-	uint64_t offset;
+	struct way_step step;
 
 	if (module == NULL)
 		return step_of(WAY_DATA, texts, "", TEXT(64, "the program at 0x%" PRIx64, addr));
-	if (symbols == NULL ||
-	    !data_symbols_at(symbols, DATA_SYMBOL_VARIABLE, addr - process_module_bias(module), &name, &offset))
-		return step_of(WAY_DATA, texts, "",
-		               TEXT(160, "%.120s+0x%" PRIx64, place_base(module->path), addr - module->start));
-	member_of_variable(modules, module, addr - process_module_bias(module) - offset, false, offset, member, leads);
-	return step_of(WAY_STATIC, texts, TEXT(NAME_BYTES, "%.80s%s", name, member),
-	               TEXT(64, "%.60s", place_base(module->path)));
+	(void)process_module_symbols(modules, module); // they know where it lies
+	if (name_variable(modules, module, DATA_SYMBOL_VARIABLE, addr - process_module_bias(module), texts, leads, &step))
+		return step;
+	return step_of(WAY_DATA, texts, "", TEXT(160, "%.120s+0x%" PRIx64, place_base(module->path), addr - module->start));
 }
 
 static struct way_step
@@ -67,21 +72,14 @@ thread_local_step(const struct holder_search *search, const struct holder_node *
                   const struct symbol_type **leads)
 {
 	const struct thread_area *area = thread_areas_at(search->areas, node->start);
-	struct data_symbols *symbols = area != NULL ? process_module_symbols(search->modules, area->module) : NULL;
-	char member[SYMBOL_MEMBER_BYTES];
-	const char *name;
-	uint64_t offset;
+	struct way_step step;
 
 	if (area == NULL)
 		return step_of(WAY_THREAD_MEMORY, texts, "", "");
-
-	const char *library = place_base(area->module->path);
-
-	if (symbols == NULL ||
-	    !data_symbols_at(symbols, DATA_SYMBOL_THREAD_LOCAL, node->start - area->start, &name, &offset))
-		return step_of(WAY_THREAD_DATA, texts, "", TEXT(128, "%.120s", library));
-	member_of_variable(search->modules, area->module, node->start - area->start - offset, true, offset, member, leads);
-	return step_of(WAY_THREAD_LOCAL, texts, TEXT(NAME_BYTES, "%.80s%s", name, member), TEXT(64, "%.60s", library));
+	if (name_variable(search->modules, area->module, DATA_SYMBOL_THREAD_LOCAL, node->start - area->start, texts, leads,
+	                  &step))
+		return step;
+	return step_of(WAY_THREAD_DATA, texts, "", TEXT(128, "%.120s", place_base(area->module->path)));
 }
 
 static bool
@@ -95,7 +93,7 @@ holder_root_copy(const struct holder_search *search, const struct holder_way *wa
 {
 	const struct holder_node *node = &search->nodes[way->root];
 
-	if (is_of_stack(node) && !way->has_begin)
+	if (is_of_stack(node) && way->begins == HOLDER_BEGINS_AT_ROOT)
 		stack_locals_copy(locals, search->look, node->thread);
 }
 

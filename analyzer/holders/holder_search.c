@@ -11,34 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/amount.h"
+#include "base/clock.h"
 #include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/sorted.h"
 #include "base/text_start.h"
 
-#define TARGETS_MAX 16384u
-#define PAGE_BITS (UINT64_C(1) << 18)
-
-struct holder_target {
-	uint64_t start;
-	uint64_t end;
-	uint32_t node;
-};
-
-/* What one reading of all memory looks for. */
-struct holder_pass {
-	size_t count;
-	struct holder_target targets[TARGETS_MAX]; // by address
-	uint64_t pages[PAGE_BITS / 64]; // a bit for each page of a target, by its last digits: most words lead elsewhere
-};
-
-#define PIECE_BYTES (UINT64_C(4) << 20) // between two looks at the clock
-#define DEQUE_FIRST 24u                 // in its object
+#define TARGETS_MAX 16384u // of a pass
+#define DEQUE_FIRST 24u    // in its object
 #define DEQUE_BLOCKS_MAX HOLDER_NODES_MAX
-#define NEAR_PASSES 3u        // short ways are found in so many
-#define EDGES_UNREGARDED 4096 // between two looks at the clock
-#define WORDS_PART 16         // of the time is for the words
+#define NEAR_PASSES 3u                    // short ways are found in so many
+#define WORDS_UNREGARDED 512              // between two looks at the clock
+#define WORDS_PART 16                     // of the time is for the words
+#define FORWARD_PART 2                    // of what is left is for the way forwards
+#define NODES_KEPT (HOLDER_NODES_MAX / 5) // for passes that follow it
 
 bool
 holder_is_root(const struct holder_node *node)
@@ -53,16 +41,9 @@ holder_is_iterator(const struct holder_node *node)
 }
 
 bool
-holder_search_is_late(struct holder_search *search)
-{
-	search->is_late = search->is_late || stopped_process_time(&search->look->process) > search->deadline_ns;
-	return search->is_late;
-}
-
-bool
 holder_search_is_over(const struct holder_search *search)
 {
-	return stopped_process_time(&search->look->process) > search->words_deadline_ns;
+	return process_memory_is_late(&search->look->memory);
 }
 
 const struct torch_graph *
@@ -75,7 +56,7 @@ holder_search_graph(struct holder_search *search, uint64_t start)
 	if (i == HOLDER_GRAPHS)
 		return NULL;
 	if (i == search->graph_count) {
-		torch_graph_count(search->look, search->modules, start, search->words_deadline_ns, &search->graphs[i]);
+		torch_graph_count(search->look, search->modules, start, &search->graphs[i]);
 		search->graph_count++;
 	}
 	return &search->graphs[i];
@@ -83,48 +64,22 @@ holder_search_graph(struct holder_search *search, uint64_t start)
 
 /* ---- nodes ---- */
 
-/* HOLDER_NONE: there is no room. */
-static uint32_t
-find_or_add(struct holder_search *search, const struct holder_node *node)
-{
-	uint32_t known = address_map_find(&search->places, node->start);
-
-	if (known != ADDRESS_NONE)
-		return known;
-	if (search->node_count >= HOLDER_NODES_MAX) {
-		search->is_full = true;
-		return HOLDER_NONE;
-	}
-	address_map_put(&search->places, node->start, (uint32_t)search->node_count);
-	search->nodes[search->node_count] = *node;
-	return (uint32_t)search->node_count++;
-}
-
 /* Does a Python object end a way? */
 static enum holder_end
 end_of(struct holder_search *search, const struct python_object *object, bool *is_library)
 {
-	char name[PYTHON_NAME_BYTES];
+	const struct python_objects *python = search->python;
+	const enum python_type_kind kind = object->type != NULL ? object->type->kind : PYTHON_OTHER;
+	struct python_type *type = kind == PYTHON_TYPE ? python_objects_type(search->python, object->addr) : NULL;
 
-	if (object->type == NULL)
-		return HOLDER_END_NONE;
-	switch (object->type->kind) {
-	case PYTHON_TYPE: {
-		struct python_type *type = python_objects_type(search->python, object->addr);
-
-		return type == NULL || python_objects_is_named(search->python, type) ? HOLDER_END_CLASS : HOLDER_END_NONE;
-	}
-	case PYTHON_DICT:
-		return python_objects_module(search->python, object, name, is_library) ? HOLDER_END_MODULE : HOLDER_END_NONE;
-	case PYTHON_FRAME:
-		for (size_t i = 0; i < search->python->frame_count; i++) {
-			if (search->python->frames[i].object == object->addr)
-				return HOLDER_END_FRAME;
-		}
-		return HOLDER_END_NONE;
-	default:
-		return HOLDER_END_NONE;
-	}
+	if (kind == PYTHON_TYPE && (type == NULL || python_objects_is_named(search->python, type)))
+		return HOLDER_END_CLASS;
+	if (kind == PYTHON_DICT &&
+	    python_objects_module(search->python, object, (char[PYTHON_NAME_BYTES]){ "" }, is_library))
+		return HOLDER_END_MODULE;
+	if (kind == PYTHON_FRAME && ANY(frame, python->frames, python->frame_count, frame->object == object->addr))
+		return HOLDER_END_FRAME;
+	return HOLDER_END_NONE;
 }
 
 static struct holder_node
@@ -132,32 +87,105 @@ new_node(enum holder_kind kind, uint64_t start, uint64_t end, uint32_t thread)
 {
 	return (struct holder_node){ .start = start,
 		                         .end = end,
-		                         .kind = kind,
+		                         .kind = (uint8_t)kind,
 		                         .thread = thread,
 		                         .cost = UINT32_MAX,
+		                         .reached = HOLDER_NONE,
 		                         .best = HOLDER_NONE,
 		                         .owner = HOLDER_NONE,
 		                         .first_edge = HOLDER_NONE };
 }
 
-static uint32_t
-add_new(struct holder_search *search, enum holder_kind kind, uint64_t start, uint64_t end, uint32_t thread)
+static struct holder_node
+node_of_block(const struct live_block *block)
 {
-	struct holder_node node = new_node(kind, start, end, thread);
+	struct holder_node node = new_node(HOLDER_BLOCK, block->addr, block->addr + (block->bytes != 0 ? block->bytes : 1),
+	                                   0);
 
-	return find_or_add(search, &node);
+	node.site = block->site;
+	return node;
 }
 
-static struct holder_node
-node_with_object(struct holder_search *search, enum holder_kind kind, uint64_t start, uint64_t end, uint32_t site)
+static void
+read_object(struct holder_search *search, struct holder_node *node)
 {
-	struct holder_node node = new_node(kind, start, end, 0);
+	bool is_library = false;
 
-	node.site = site;
-	node.is_released = !python_objects_in(search->python, start, end - start, &node.object) &&
-	                   python_objects_released(search->python, start, end - start) != NULL;
-	node.root = end_of(search, &node.object, &node.is_library);
-	return node;
+	if (node->kind != HOLDER_BLOCK && node->kind != HOLDER_SMALL)
+		return;
+	node->is_released = !python_objects_in(search->python, node->start, node->end - node->start, &node->object) &&
+	                    python_objects_released(search->python, node->start, node->end - node->start) != NULL;
+	node->root = (uint8_t)end_of(search, &node->object, &is_library);
+	node->is_library = is_library;
+}
+
+static uint32_t node_at(struct holder_search *search, uint64_t at);
+static void push_edge(struct holder_search *search, const struct holder_edge *edge);
+
+/* A list is a long chain, and what leads into its middle, as iterators do, does not hold it: its head leads to each node. */
+static void
+add_to_list(struct holder_search *search, uint32_t number)
+{
+	struct holder_node *node = &search->nodes[number];
+
+	if (search->python->shape != NULL || node->kind != HOLDER_BLOCK || node->list_head != 0)
+		return; // objects of Python are linked by its collector
+
+	const struct live_block block = { .addr = node->start, .bytes = node->end - node->start, .site = node->site };
+	uint64_t head = node->list_head = holder_lists_head(&search->lists, &block);
+	uint32_t from = head != 0 ? node_at(search, head) : HOLDER_NONE;
+
+	if (from != HOLDER_NONE && from != number)
+		push_edge(search, &(struct holder_edge){ from, number, head, node->start, .hold = PYTHON_HOLD_LIKELY });
+}
+
+/* A new one. HOLDER_NONE: there is no room. */
+static uint32_t
+put_node(struct holder_search *search, const struct holder_node *node)
+{
+	uint32_t number = (uint32_t)search->node_count;
+
+	if (number == HOLDER_NODES_MAX) {
+		search->is_full = true;
+		return HOLDER_NONE;
+	}
+	address_map_put(&search->places, node->start, number);
+	search->nodes[search->node_count++] = *node;
+	if (!node->is_idle)
+		add_to_list(search, number);
+	return number;
+}
+
+static uint32_t
+find_or_add(struct holder_search *search, struct holder_node *node)
+{
+	uint32_t known = address_map_find(&search->places, node->start);
+
+	if (known != HOLDER_NONE)
+		return known;
+	read_object(search, node);
+	return put_node(search, node);
+}
+
+bool
+holder_search_ask(struct holder_search *search, const struct live_block *block)
+{
+	struct holder_node node = node_of_block(block);
+	uint32_t number = find_or_add(search, &node);
+
+	if (number != HOLDER_NONE)
+		*MEMORY_NEXT(search->samples, search->sample_count, search->sample_room) = number;
+	return number != HOLDER_NONE;
+}
+
+/* What the way forwards has found leads on to what was asked for. */
+static void
+wake(struct holder_search *search, uint32_t number)
+{
+	for (; search->nodes[number].is_idle; number = search->edges[search->nodes[number].reached].from) {
+		search->nodes[number].is_idle = false;
+		add_to_list(search, number);
+	}
 }
 
 static void
@@ -166,15 +194,15 @@ push_edge(struct holder_search *search, const struct holder_edge *edge)
 	struct holder_edge *added = &search->edges[search->edge_count];
 	struct holder_node *from = &search->nodes[edge->from];
 
-	if (search->edge_count >= HOLDER_EDGES_MAX) {
+	if (search->edge_count == HOLDER_EDGES_MAX) {
 		search->is_full = true;
 		return;
 	}
 	*added = *edge;
 	added->next = from->first_edge;
 	from->first_edge = (uint32_t)search->edge_count++;
-	if (search->edge_count % EDGES_UNREGARDED == 0)
-		(void)holder_search_is_late(search);
+	if (!search->nodes[edge->to].is_idle)
+		wake(search, edge->from);
 }
 
 /* The object whose items stand in the block. NULL: there is none, or it has turned out to be no object. */
@@ -210,134 +238,116 @@ judge_items(struct holder_search *search, uint32_t block)
 	}
 }
 
-/* Marks the blocks of a deque that are nodes as its own. Other blocks that are linked to them may be free, with old contents. */
+/* A block of a deque is its own. Other blocks that are linked to them may be free, with old contents. */
+static void
+own_block(struct holder_search *search, uint32_t deque, uint64_t block)
+{
+	const uint64_t at = search->nodes[deque].object.addr + DEQUE_FIRST;
+	uint32_t number = address_map_find(&search->places, block);
+
+	if (number == HOLDER_NONE || search->nodes[number].object.type != NULL)
+		return;
+	if (owner_of(search, &search->nodes[number]) ==
+	    NULL) // from it, not from block to block: a long way would cost much
+		push_edge(search, &(struct holder_edge){ deque, number, at, block, .hold = PYTHON_HOLD_SURE });
+	search->nodes[number].owner = deque;
+	search->nodes[number].owner_at = at;
+	judge_items(search, number);
+}
+
 static void
 own_blocks(struct holder_search *search, uint32_t deque)
 {
 	uint64_t block = 0;
 
 	for (size_t i = 0;
-	     i < DEQUE_BLOCKS_MAX && python_objects_next_block(search->python, &search->nodes[deque].object, &block); i++) {
-		uint32_t number = address_map_find(&search->places, block);
-
-		if (number == HOLDER_NONE || search->nodes[number].object.type != NULL)
-			continue;
-		if (owner_of(search, &search->nodes[number]) ==
-		    NULL) // from it, not from block to block: a long way would cost much
-			push_edge(search, &(struct holder_edge){ deque, number, search->nodes[deque].object.addr + DEQUE_FIRST,
-			                                         block, false, PYTHON_HOLD_SURE, false, false, HOLDER_NONE });
-		search->nodes[number].owner = deque;
-		search->nodes[number].owner_at = search->nodes[deque].object.addr + DEQUE_FIRST;
-		judge_items(search, number);
-	}
+	     i < DEQUE_BLOCKS_MAX && python_objects_next_block(search->python, &search->nodes[deque].object, &block); i++)
+		own_block(search, deque, block);
 }
 
-/* A list is a long chain, and what leads into its middle, as iterators do, does not hold it: its head leads to each node. */
-static void
-add_to_list(struct holder_search *search, uint32_t number, const struct live_block *block)
+/* The block, or the small object of Python, in which this stands. False: it stands in neither. */
+static bool
+find_held(struct holder_search *search, uint64_t at, struct holder_node *node)
 {
-	uint64_t head = holder_lists_head(&search->lists, block);
-
-	search->nodes[number].list_head = head;
-
-	uint32_t from = head != 0 ? holder_search_node_at(search, head) : HOLDER_NONE;
-
-	if (from != HOLDER_NONE && from != number)
-		push_edge(search, &(struct holder_edge){ from, number, head, block->addr, false, PYTHON_HOLD_LIKELY, false,
-		                                         false, HOLDER_NONE });
-}
-
-uint32_t
-holder_search_add(struct holder_search *search, const struct live_block *block)
-{
-	uint32_t known = address_map_find(&search->places, block->addr);
-
-	if (known != HOLDER_NONE)
-		return known;
-
-	struct holder_node node = node_with_object(search, HOLDER_BLOCK, block->addr,
-	                                           block->addr + (block->bytes != 0 ? block->bytes : 1), block->site);
-	known = find_or_add(search, &node);
-	if (known != HOLDER_NONE && search->python->shape == NULL) // objects of Python are linked by its collector
-		add_to_list(search, known, block);
-	return known;
-}
-
-/*
- * The node of an address in a mapping: a frame or a small object of Python, else a root. The kernel joins mappings: one of Python may
- * follow a thread's memory.
- */
-static uint32_t
-node_in_mapping(struct holder_search *search, const struct root_range *range, uint64_t at)
-{
-	enum holder_kind kind = range->kind == ROOT_THREAD_LOCAL ? HOLDER_THREAD_LOCAL : HOLDER_MAPPING;
-	const struct python_frame *frame = python_objects_frame(search->python, at);
-	struct address_range small;
-	struct holder_node node;
-
-	if (frame != NULL)
-		return add_new(search, HOLDER_FRAME, frame->start, frame->end, frame->thread);
-	switch (python_objects_small(search->python, at, &small)) {
-	case PYTHON_SMALL_FREE:
-		return HOLDER_NONE;
-	case PYTHON_SMALL_LIVE:
-		node = node_with_object(search, HOLDER_SMALL, small.start, small.end, 0);
-		return find_or_add(search, &node);
-	case PYTHON_NOT_SMALL:
-		break;
-	}
-	/* Zeroed data of a program or a library is a mapping without a name, behind the mapping of its file. */
-	if (process_modules_at(search->modules, at) != NULL)
-		kind = HOLDER_STATIC;
-	return add_new(search, kind, at, at + 8, range->thread);
-}
-
-uint32_t
-holder_search_node_at(struct holder_search *search, uint64_t at)
-{
-	const struct thread_area *area = thread_areas_at(search->areas, at);
 	struct live_block block;
+	struct address_range small;
 
-	if (area != NULL) { // also in a block: the loader asks for one when a library comes later
-		if (strstr(area->module->path, "/libkmemshim.so") != NULL)
-			return HOLDER_NONE; // what the recorder notes of a block does not hold it
-		return add_new(search, HOLDER_THREAD_LOCAL, at, at + 8, area->thread);
-	}
-	if (python_objects_is_state(search->python, at))
-		return add_new(search, HOLDER_STATE, at, at + 8, 0);
 	if (live_blocks_find(search->look->blocks, at, &block)) {
-		const struct python_frame *frame = python_objects_frame(search->python, at);
-
-		if (frame != NULL && search->python->shape->frame_object != 0) // of a coroutine that runs: in its object
-			return add_new(search, HOLDER_FRAME, frame->start, frame->end, frame->thread);
-		return holder_search_add(search, &block);
+		*node = node_of_block(&block);
+		return true;
 	}
+	if (search->python->shape == NULL)
+		return false;
 
 	const struct root_range *range = root_ranges_at(&search->look->ranges, at);
 
+	/* The kernel joins mappings: one of Python may follow a thread's memory. */
+	if (range == NULL || (range->kind != ROOT_MAPPING && range->kind != ROOT_THREAD_LOCAL) ||
+	    python_objects_small(search->python, at, &small) != PYTHON_SMALL_LIVE)
+		return false;
+	*node = new_node(HOLDER_SMALL, small.start, small.end, 0);
+	return true;
+}
+
+/* In memory that no block has. False: it is nobody's. */
+static bool
+find_root(struct holder_search *search, uint64_t at, struct holder_node *node)
+{
+	static const enum holder_kind kinds[] = { [ROOT_STATIC] = HOLDER_STATIC,
+		                                      [ROOT_STACK] = HOLDER_STACK,
+		                                      [ROOT_THREAD_LOCAL] = HOLDER_THREAD_LOCAL,
+		                                      [ROOT_MAPPING] = HOLDER_MAPPING };
+	const struct root_range *range = root_ranges_at(&search->look->ranges, at);
+	struct address_range small;
+
 	if (range == NULL || range->kind == ROOT_HEAP)
-		return HOLDER_NONE;
-	if (range->kind == ROOT_MAPPING || range->kind == ROOT_THREAD_LOCAL)
-		return node_in_mapping(search, range, at);
-	return add_new(search, range->kind == ROOT_STATIC ? HOLDER_STATIC : HOLDER_STACK, at, at + 8, range->thread);
+		return false;
+	*node = new_node(kinds[range->kind], at, at + 8, range->thread);
+	if (range->kind != ROOT_MAPPING && range->kind != ROOT_THREAD_LOCAL)
+		return true;
+	/* Zeroed data of a program or a library is a mapping without a name, behind the mapping of its file. */
+	if (process_modules_at(search->modules, at) != NULL)
+		node->kind = HOLDER_STATIC;
+	return python_objects_small(search->python, at, &small) != PYTHON_SMALL_FREE;
 }
 
-const struct holder_node *
-holder_search_wanted(const struct holder_search *search, uint64_t start)
+/* Without what is known of an object. False: it stands in nothing that is alive. */
+static bool
+find_node(struct holder_search *search, uint64_t at, struct holder_node *node)
 {
-	uint32_t number = address_map_find(&search->places, start);
+	const struct thread_area *area = thread_areas_at(search->areas, at);
+	const struct python_frame *frame = python_objects_frame(search->python, at);
 
-	return number != HOLDER_NONE && search->nodes[number].is_wanted && !holder_is_root(&search->nodes[number])
-	           ? &search->nodes[number]
-	           : NULL;
+	if (at / MACHINE_REGISTERS < search->look->process.count) { // no address is so low
+		*node = new_node(HOLDER_REGISTER, at, 0, (uint32_t)(at / MACHINE_REGISTERS));
+		return true;
+	}
+	if (area != NULL) { // also in a block: the loader asks for one when a library comes later
+		*node = new_node(HOLDER_THREAD_LOCAL, at, at + 8, area->thread);
+		return strstr(area->module->path, "/libkmemshim.so") ==
+		       NULL; // what the recorder notes of a block does not hold it
+	}
+	if (python_objects_is_state(search->python, at)) {
+		*node = new_node(HOLDER_STATE, at, at + 8, 0);
+		return true;
+	}
+	if (find_held(search, at, node) &&
+	    (frame == NULL || (node->kind == HOLDER_BLOCK && search->python->shape->frame_object == 0)))
+		return true;
+	if (frame != NULL) { // of a coroutine that runs it lies in its object
+		*node = new_node(HOLDER_FRAME, frame->start, frame->end, frame->thread);
+		return true;
+	}
+	return find_root(search, at, node);
 }
 
-bool
-holder_search_ends_at(struct holder_search *search, const struct python_object *object)
+/* The node in which this word stands; HOLDER_NONE: in nothing that is alive. */
+static uint32_t
+node_at(struct holder_search *search, uint64_t at)
 {
-	bool is_library;
+	struct holder_node node;
 
-	return end_of(search, object, &is_library) != HOLDER_END_NONE;
+	return find_node(search, at, &node) ? find_or_add(search, &node) : HOLDER_NONE;
 }
 
 /* ---- edges ---- */
@@ -426,180 +436,193 @@ set_owner(struct holder_search *search, uint32_t owner, uint32_t buffer, uint64_
 static void
 add_edge(struct holder_search *search, const struct holder_edge *edge)
 {
-	const struct holder_node *owner = &search->nodes[edge->from];
+	const struct holder_node *from = &search->nodes[edge->from];
+	const struct python_object *owner = owner_of(search, from);
+	uint64_t block = from->start;
 
 	if (edge->from == edge->to) {
 		search->nodes[edge->to].own++;
 		return;
 	}
 	push_edge(search, edge);
-	if (owner->object.type != NULL && search->nodes[edge->to].object.type == NULL &&
-	    owner_of(search, &search->nodes[edge->to]) == NULL &&
-	    python_objects_is_buffer(search->python, &owner->object, edge->at))
+	if (search->nodes[edge->to].object.type != NULL || owner_of(search, &search->nodes[edge->to]) != NULL)
+		return;
+	if (from->object.type != NULL && python_objects_is_buffer(search->python, &from->object, edge->at))
 		set_owner(search, edge->from, edge->to, edge->at);
+	else if (owner != NULL && owner->type->kind == PYTHON_DEQUE &&
+	         python_objects_next_block(search->python, owner, &block) && block == edge->value)
+		own_block(search, from->owner, block);
 }
 
-/* NULL = no target is there. */
-static const struct holder_target *
-target_at(const struct holder_search *search, uint64_t addr)
+/*
+ * The place that judges: does this word keep alive what it leads to? False: it does not, or that is not believed yet.
+ */
+static bool
+judge_word(struct holder_search *search, const struct holder_node *from, struct holder_node *to,
+           struct holder_edge *edge)
 {
-	const struct holder_pass *pass = search->pass;
-	size_t until = SORTED_UP_TO(pass->targets, pass->count, start, addr);
+	if (search->stage < HOLDER_STAGE_INSIDE && is_far_inside(to, edge->value))
+		return false;
 
-	return until != 0 && addr < pass->targets[until - 1].end ? &pass->targets[until - 1] : NULL;
+	enum python_hold hold = hold_of(search, from, to, edge->at, edge->value);
+
+	if (hold < (search->stage == HOLDER_STAGE_FORWARD ? PYTHON_HOLD_LIKELY : PYTHON_HOLD_PERHAPS))
+		return false;
+
+	const struct python_frame *frame = holder_search_frame(search, from);
+
+	edge->hold = (uint8_t)hold;
+	edge->is_library = frame != NULL && python_objects_is_of_library(search->python, frame);
+	edge->is_short = edge->is_library || holder_is_iterator(from) ||
+	                 (frame != NULL && python_objects_is_argument(search->python, frame, edge->at));
+	return true;
+}
+
+/* Is there room, and time? */
+static bool
+may_go_on(const struct holder_search *search)
+{
+	return !search->is_full &&
+	       (search->stage != HOLDER_STAGE_FORWARD || search->node_count < HOLDER_NODES_MAX - NODES_KEPT) &&
+	       !process_memory_is_late(&search->look->memory);
 }
 
 /* The same word once more: counted twice it would account for two references. */
 static bool
 is_known_edge(const struct holder_search *search, uint32_t from, uint32_t to, uint64_t at)
 {
-	uint32_t number = search->nodes[to].is_led ? search->nodes[from].first_edge : HOLDER_NONE;
+	uint32_t number = search->nodes[to].is_again ? search->nodes[from].first_edge : HOLDER_NONE;
 
 	while (number != HOLDER_NONE && (search->edges[number].to != to || search->edges[number].at != at))
 		number = search->edges[number].next;
 	return number != HOLDER_NONE;
 }
 
+/* What a word forwards leads to comes to the frontier. */
 static void
-try_edge(struct holder_search *search, uint32_t from, uint32_t to, uint64_t at, uint64_t value)
+reach(struct holder_search *search, uint32_t to, struct holder_node *found, struct holder_edge *edge)
 {
-	if (search->stage < HOLDER_STAGE_INSIDE && is_far_inside(&search->nodes[to], value))
+	const struct holder_node *node = to != HOLDER_NONE ? &search->nodes[to] : found;
+	/* Else passes have seen each word that leads there, or it has its way. */
+	const bool is_new = !node->is_expanded && (node->cost == UINT32_MAX || node->is_wanted);
+
+	found->is_idle = true;
+	edge->to = to != HOLDER_NONE ? to : put_node(search, found);
+	if (edge->to == HOLDER_NONE)
 		return;
-
-	enum python_hold hold = hold_of(search, &search->nodes[from], &search->nodes[to], at, value);
-
-	if (hold == PYTHON_HOLD_NOT || is_known_edge(search, from, to, at))
+	search->nodes[edge->to].is_reached = true;
+	search->frontier[search->frontier_count++].node = edge->to;
+	if (!is_new)
 		return;
-
-	const struct python_frame *frame = holder_search_frame(search, &search->nodes[from]);
-	bool is_library = frame != NULL && python_objects_is_of_library(search->python, frame);
-	bool is_short = is_library || holder_is_iterator(&search->nodes[from]) ||
-	                (frame != NULL && python_objects_is_argument(search->python, frame, at));
-
-	add_edge(search,
-	         &(struct holder_edge){ from, to, at, value, false, (uint8_t)hold, is_short, is_library, HOLDER_NONE });
+	search->nodes[edge->to].is_idle = !search->nodes[edge->to].is_wanted;
+	search->nodes[edge->to].is_again = true;
+	search->nodes[edge->to].reached = (uint32_t)search->edge_count;
+	add_edge(search, edge);
 }
 
-void
-holder_search_lead(struct holder_search *search, uint32_t from, uint32_t to, uint64_t at, uint64_t value)
+/* Of a pass. NULL = no node of its frontier is there. */
+static const struct holder_target *
+target_at(const struct holder_search *search, uint64_t word)
 {
-	try_edge(search, from, to, at, value);
-	search->nodes[to].is_led = true;
+	const uint64_t page = word / PROCESS_MEMORY_PAGE % HOLDER_PAGES;
+
+	if ((search->pages[page / 64] >> page % 64 & 1) == 0)
+		return NULL;
+
+	size_t until = SORTED_UP_TO(search->frontier, search->frontier_count, start, word);
+
+	return until != 0 && word < search->frontier[until - 1].end ? &search->frontier[until - 1] : NULL;
 }
 
+/* A word that may lead somewhere: backwards to a node of the frontier, forwards to one that is not of it yet. */
 static bool
 see_word(void *context, uint64_t at, uint64_t word)
 {
 	struct holder_search *search = context;
-	uint64_t page = word / PROCESS_MEMORY_PAGE % PAGE_BITS;
+	const bool is_forward = search->stage == HOLDER_STAGE_FORWARD;
+	const struct holder_target *target = is_forward ? NULL : target_at(search, word);
+	struct holder_node found;
 
-	if ((search->pass->pages[page / 64] >> page % 64 & 1) == 0)
+	if (is_forward ? !find_held(search, word, &found) : target == NULL)
 		return true;
 
-	const struct holder_target *target = target_at(search, word);
-	uint32_t from = target != NULL ? holder_search_node_at(search, at) : HOLDER_NONE;
+	uint32_t to = is_forward ? address_map_find(&search->places, found.start) : target->node;
+	bool is_seen = is_forward && to != HOLDER_NONE && search->nodes[to].is_reached;
+	uint32_t from = is_seen ? HOLDER_NONE : search->reader != HOLDER_NONE ? search->reader : node_at(search, at);
+	struct holder_edge edge = { .from = from, .to = to, .at = at, .value = word };
 
-	if (from != HOLDER_NONE)
-		try_edge(search, from, target->node, at, word);
-	return !search->is_full && !search->is_late;
-}
-
-/* ---- passes ---- */
-
-static void
-scan_piece(struct holder_search *search, uint64_t start, uint64_t end, struct word_range wanted)
-{
-	while (start < end && !search->is_full && !holder_search_is_late(search)) {
-		uint64_t until = end - start > PIECE_BYTES ? start + PIECE_BYTES : end;
-
-		(void)process_memory_scan(&search->look->memory, start, until, wanted, see_word, search);
-		start = until;
+	if (from != HOLDER_NONE && to == HOLDER_NONE)
+		read_object(search, &found);
+	if (from != HOLDER_NONE &&
+	    judge_word(search, &search->nodes[from], to != HOLDER_NONE ? &search->nodes[to] : &found, &edge)) {
+		if (is_forward)
+			reach(search, to, &found, &edge);
+		else if (!is_known_edge(search, from, to, at))
+			add_edge(search, &edge);
 	}
+	return ++search->words % WORDS_UNREGARDED != 0 || may_go_on(search);
 }
+
+/* ---- backwards: passes ---- */
 
 /* Without what is left out. */
 static void
-scan_range(struct holder_search *search, const struct root_range *range, struct word_range wanted)
+scan_range(struct holder_search *search, const struct root_range *range)
 {
+	struct process_memory *memory = &search->look->memory;
 	const struct holder_skips *skips = &search->skips;
 	uint64_t start = range->start;
 
-	if (search->stage < HOLDER_STAGE_LEFT_OUT) {
-		for (size_t at = SORTED_UP_TO(skips->ranges, skips->count, end, start);
-		     at < skips->count && skips->ranges[at].start < range->end; at++) {
-			scan_piece(search, start, skips->ranges[at].start, wanted);
-			start = skips->ranges[at].end;
-		}
+	for (size_t at = SORTED_UP_TO(skips->ranges, skips->count, end, start);
+	     search->stage < HOLDER_STAGE_LEFT_OUT && at < skips->count && skips->ranges[at].start < range->end; at++) {
+		(void)process_memory_scan(memory, start, skips->ranges[at].start, search->wanted, see_word, search);
+		start = skips->ranges[at].end;
 	}
-	scan_piece(search, start, range->end, wanted);
-}
-
-static void
-scan_registers(struct holder_search *search)
-{
-	for (uint32_t i = 0; i < search->look->process.count; i++) {
-		for (uint32_t k = 0; k < MACHINE_REGISTERS; k++) {
-			uint64_t value = search->look->process.threads[i].registers[k];
-			const struct holder_target *target = target_at(search, value);
-			uint32_t from = target != NULL ? add_new(search, HOLDER_REGISTER, i * MACHINE_REGISTERS + k, 0, i)
-			                               : HOLDER_NONE;
-
-			if (from != HOLDER_NONE)
-				try_edge(search, from, target->node, 0, value);
-		}
-	}
+	(void)process_memory_scan(memory, start, range->end, search->wanted, see_word, search);
 }
 
 ORDER_OF(compare_targets, struct holder_target, order_numbers(a->start, b->start))
 
-static void
-mark_pages(struct holder_pass *pass)
-{
-	memset(pass->pages, 0, sizeof(pass->pages));
-	EACH (target, pass->targets, pass->count) {
-		uint64_t first = target->start / PROCESS_MEMORY_PAGE;
-		uint64_t last = (target->end - 1) / PROCESS_MEMORY_PAGE;
-
-		for (uint64_t page = first; page <= last && page - first < PAGE_BITS; page++)
-			pass->pages[page % PAGE_BITS / 64] |= UINT64_C(1) << page % 64;
-	}
-}
-
-/* Chooses the next pass's targets: nodes for which words were looked for already, or the others. False: there are none. */
+/* To the frontier comes who leads there: nodes for which words were looked for already, or the others. False: there are none. */
 static bool
 choose_targets(struct holder_search *search, bool is_expanded)
 {
-	struct holder_pass *pass = search->pass;
-
-	pass->count = 0;
-	for (uint32_t i = 0; i < search->node_count && pass->count < TARGETS_MAX; i++) {
+	memset(search->pages, 0, sizeof(search->pages));
+	search->wanted = (struct word_range){ UINT64_MAX, 0 };
+	search->frontier_count = 0;
+	for (uint32_t i = 0; i < search->node_count && search->frontier_count < TARGETS_MAX; i++) {
 		struct holder_node *node = &search->nodes[i];
 
 		if (node->is_expanded != is_expanded || !node->is_wanted || holder_is_root(node))
 			continue;
-		node->is_led = node->is_led || is_expanded;
+		node->is_again = node->is_again || is_expanded;
 		node->is_expanded = true;
-		pass->targets[pass->count++] = (struct holder_target){ node->start, node->end, i };
+		search->frontier[search->frontier_count++] = (struct holder_target){ node->start, node->end, i };
+		search->wanted.lowest = amount_lesser(search->wanted.lowest, node->start);
+		search->wanted.end = amount_greater(search->wanted.end, node->end);
+		for (uint64_t page = node->start / PROCESS_MEMORY_PAGE, k = 0;
+		     page <= (node->end - 1) / PROCESS_MEMORY_PAGE && k < HOLDER_PAGES; page++, k++)
+			search->pages[page % HOLDER_PAGES / 64] |= UINT64_C(1) << page % 64;
 	}
-	SORT(pass->targets, pass->count, compare_targets);
-	return pass->count != 0;
+	SORT(search->frontier, search->frontier_count, compare_targets);
+	return search->frontier_count != 0;
 }
 
 static void
 run_pass(struct holder_search *search)
 {
-	const struct holder_pass *pass = search->pass;
-	struct word_range wanted = { pass->targets[0].start, pass->targets[pass->count - 1].end };
 	const struct root_ranges *ranges = &search->look->ranges;
+	const struct stopped_process *process = &search->look->process;
 
 	search->passes++;
-	mark_pages(search->pass);
-	for (size_t i = 0; i < ranges->count && !holder_search_is_late(search) && !search->is_full; i++)
-		scan_range(search, &ranges->at[i], wanted);
-	scan_registers(search);
-	if (!holder_search_is_late(search) && !search->is_full)
+	search->reader = HOLDER_NONE;
+	for (size_t i = 0; i < ranges->count && may_go_on(search); i++)
+		scan_range(search, &ranges->at[i]);
+	for (uint64_t i = 0; i < process->count * MACHINE_REGISTERS; i++)
+		(void)see_word(search, i, process->threads[i / MACHINE_REGISTERS].registers[i % MACHINE_REGISTERS]);
+	if (may_go_on(search))
 		return;
-	EACH (target, pass->targets, pass->count) // not all that leads there was seen
+	EACH (target, search->frontier, search->frontier_count) // not all that leads there was seen
 		search->nodes[target->node].is_expanded = false;
 }
 
@@ -618,29 +641,178 @@ widen(struct holder_search *search)
 	search->stage = search->stage == HOLDER_STAGE_INSIDE ? HOLDER_STAGE_LEFT_OUT : HOLDER_STAGE_INSIDE;
 	if ((search->stage == HOLDER_STAGE_LEFT_OUT && search->skips.count == 0) || !choose_targets(search, true))
 		return false;
-	search->is_full = search->is_full || search->pass->count == TARGETS_MAX;
+	search->is_full = search->is_full || search->frontier_count == TARGETS_MAX;
 	run_pass(search);
 	return true;
+}
+
+/* ---- forwards: each block once ---- */
+
+static void
+read_words(struct holder_search *search, uint32_t reader, uint64_t start, uint64_t end)
+{
+	struct process_memory *memory = &search->look->memory;
+
+	search->reader = reader;
+	if (may_go_on(search))
+		(void)process_memory_scan(memory, start, end, memory->pointers, see_word, search);
+}
+
+/* Those that were reached, from this one on: what is plain leads nowhere, and ways begin at a root. Returns which is next. */
+static size_t
+read_frontier(struct holder_search *search, size_t next)
+{
+	for (size_t until = search->frontier_count; next < until && may_go_on(search); next++) {
+		uint32_t number = search->frontier[next].node;
+		const struct holder_node *node = &search->nodes[number];
+
+		if ((node->object.type == NULL || node->object.type->kind != PYTHON_PLAIN) && !holder_is_root(node) &&
+		    !holder_skips_has(&search->skips, node->start, node->end))
+			read_words(search, number, node->start, node->end);
+	}
+	return next;
+}
+
+/* The outermost first: who calls a method has its object longer than the method, whose `self` it is. */
+ORDER_OF(compare_depths, struct python_frame, order_numbers(b->depth, a->depth) ?: order_numbers(a->start, b->start))
+
+/* From the names that a person knows best: globals of modules that run, then locals. Returns which node of the frontier is read next. */
+static size_t
+read_names(struct holder_search *search)
+{
+	struct python_objects *python = search->python;
+	OWNED struct python_frame *frames = memory_zeroed(python->frame_count, sizeof(*frames));
+	size_t next;
+
+	memcpy(frames, python->frames, python->frame_count * sizeof(*frames));
+	SORT(frames, python->frame_count, compare_depths);
+	for (size_t i = 0; i < python->frame_count; i++) {
+		uint64_t names = python_objects_at(python, frames[i].start + python->shape->frame_names);
+		uint32_t dict = names != 0 ? node_at(search, names) : HOLDER_NONE;
+
+		/* Names for exec() are no module's: no way ends there. */
+		if (dict == HOLDER_NONE || search->nodes[dict].root != HOLDER_END_MODULE || search->nodes[dict].is_reached)
+			continue;
+		search->nodes[dict].is_reached = true;
+		read_words(search, dict, search->nodes[dict].start, search->nodes[dict].end);
+	}
+	next = read_frontier(search, 0); // their storage, before a local variable has the same object
+	for (size_t i = 0; i < python->frame_count; i++) {
+		uint32_t frame = node_at(search, frames[i].start);
+
+		if (frame != HOLDER_NONE)
+			read_words(search, frame, frames[i].start, frames[i].end);
+	}
+	return next;
+}
+
+/* From its end: there are the variables of the functions that were called first. */
+static void
+read_stack(struct holder_search *search, const struct root_range *stack)
+{
+	search->reader = HOLDER_NONE;
+	for (uint64_t at = stack->end & ~UINT64_C(7); at >= stack->start + 8;) {
+		at -= 8;
+		if (!see_word(search, at, process_memory_word(&search->look->memory, at)))
+			return;
+	}
+}
+
+/* Of a program without Python: static data first, as variables have names there. */
+static void
+read_roots(struct holder_search *search)
+{
+	const struct root_ranges *ranges = &search->look->ranges;
+
+	EACH (range, ranges->at, ranges->count) {
+		if (range->kind == ROOT_STATIC)
+			read_words(search, HOLDER_NONE, range->start, range->end);
+	}
+	EACH (range, ranges->at, ranges->count) {
+		if (range->kind == ROOT_STACK)
+			read_stack(search, range);
+		else if (range->kind != ROOT_STATIC && range->kind != ROOT_HEAP)
+			read_words(search, HOLDER_NONE, range->start, range->end);
+	}
+}
+
+/* What leads to nothing that was asked for would cost time each time that ways are judged. Of the first nodes all stay. */
+static void
+forget_idle(struct holder_search *search, size_t first)
+{
+	OWNED uint32_t *numbers = memory_zeroed(search->node_count, sizeof(*numbers));
+	size_t nodes = 0;
+	size_t edges = 0;
+
+	address_map_free(&search->places);
+	address_map_make(&search->places, HOLDER_MAP_MAX);
+	for (size_t i = 0; i < search->node_count; i++) {
+		struct holder_node *node = &search->nodes[i];
+
+		numbers[i] = i >= first && node->is_idle ? HOLDER_NONE : (uint32_t)nodes;
+		if (numbers[i] == HOLDER_NONE)
+			continue;
+		node->first_edge = HOLDER_NONE;
+		address_map_put(&search->places, node->start, numbers[i]);
+		search->nodes[nodes++] = *node;
+	}
+	for (size_t i = 0; i < search->edge_count; i++) {
+		struct holder_edge *edge = &search->edges[edges];
+
+		*edge = search->edges[i];
+		edge->from = numbers[edge->from];
+		edge->to = numbers[edge->to];
+		if (edge->from == HOLDER_NONE || edge->to == HOLDER_NONE ||
+		    (search->nodes[edge->to].is_idle && search->nodes[edge->to].reached == i))
+			continue;
+		edge->next = search->nodes[edge->from].first_edge;
+		search->nodes[edge->from].first_edge = (uint32_t)edges++;
+	}
+	for (size_t i = 0; i < nodes; i++) {
+		struct holder_node *node = &search->nodes[i];
+
+		node->is_idle = false;
+		node->owner = node->owner != HOLDER_NONE ? numbers[node->owner] : HOLDER_NONE;
+	}
+	search->node_count = nodes;
+	search->edge_count = edges;
+}
+
+static void
+go_forward(struct holder_search *search)
+{
+	struct process_memory *memory = &search->look->memory;
+	uint64_t left_ns = memory->deadline_ns - clock_monotonic_ns();
+	size_t known = search->node_count;
+	size_t next = 0;
+
+	search->stage = HOLDER_STAGE_FORWARD;
+	memory->deadline_ns -= left_ns / FORWARD_PART;
+	search->frontier_count = 0;
+	if (search->python->shape != NULL)
+		next = read_names(search);
+	else
+		read_roots(search);
+	while (next < search->frontier_count && may_go_on(search))
+		next = read_frontier(search, next);
+	memory->deadline_ns += left_ns / FORWARD_PART;
+	search->stage = HOLDER_STAGE_FAR;
+	forget_idle(search, known);
 }
 
 /* ---- beginning and end ---- */
 
 void
 holder_search_begin(struct process_look *look, struct python_objects *python, struct process_modules *modules,
-                    const struct thread_areas *areas, const struct site_lines *lines, uint64_t deadline_ns,
-                    struct holder_search *search)
+                    const struct thread_areas *areas, const struct site_lines *lines, struct holder_search *search)
 {
-	*search = (struct holder_search){ .look = look,
-		                              .python = python,
-		                              .modules = modules,
-		                              .areas = areas,
-		                              .lines = lines,
-		                              .deadline_ns = deadline_ns - deadline_ns / WORDS_PART,
-		                              .words_deadline_ns = deadline_ns };
+	*search = (struct holder_search){
+		.look = look, .python = python, .modules = modules, .areas = areas, .lines = lines
+	};
 	search->nodes = memory_zeroed(HOLDER_NODES_MAX, sizeof(*search->nodes));
 	search->edges = memory_zeroed(HOLDER_EDGES_MAX, sizeof(*search->edges));
-	search->pass = memory_zeroed(1, sizeof(*search->pass));
-	address_map_make(&search->places, HOLDER_NODES_MAX);
+	search->frontier = memory_zeroed(HOLDER_NODES_MAX, sizeof(*search->frontier));
+	address_map_make(&search->places, HOLDER_MAP_MAX);
 	holder_lists_begin(look, &search->lists);
 	process_memory_stands_still(&look->memory);
 }
@@ -652,27 +824,36 @@ holder_search_show(struct holder_search *search, const struct live_block *block)
 	holder_skips_show(&search->skips, block);
 }
 
-void
-holder_search_run(struct holder_search *search, const uint32_t *samples, size_t count)
+/* False: there is nothing more to look for, or neither time nor room. */
+static bool
+look_further(struct holder_search *search)
 {
-	search->samples = samples;
-	search->sample_count = count;
-	for (size_t i = 0; i < count; i++)
-		search->nodes[samples[i]].is_sample = true;
-	holder_skips_find(&search->skips, search->look, search->deadline_ns);
-	for (;;) {
+	if (holder_search_is_over(search) || search->is_full)
+		return false;
+	if (search->passes >= NEAR_PASSES && search->stage == HOLDER_STAGE_NEAR && is_one_missing(search))
+		go_forward(search);
+	else if (search->passes < HOLDER_PASSES_MAX && choose_targets(search, false))
+		run_pass(search);
+	else
+		return widen(search);
+	return true;
+}
+
+void
+holder_search_run(struct holder_search *search)
+{
+	struct process_memory *memory = &search->look->memory;
+	const uint64_t end_ns = memory->deadline_ns; // of the look: a part of its time is for the ways' words
+
+	memory->deadline_ns -= (end_ns - search->look->process.since_ns) / WORDS_PART;
+	holder_skips_find(&search->skips, search->look);
+	do {
 		holder_search_judge(search);
-		if (holder_search_is_late(search) || search->is_full)
-			return;
-		if (search->passes >= NEAR_PASSES && search->stage == HOLDER_STAGE_NEAR && is_one_missing(search)) {
-			search->stage = HOLDER_STAGE_NAMES;
-			holder_search_go_forward(search);
-		} else if (search->passes < HOLDER_PASSES_MAX && choose_targets(search, false)) {
-			run_pass(search);
-		} else if (!widen(search)) {
-			return;
-		}
-	}
+	} while (look_further(search));
+	search->is_late = holder_search_is_over(search);
+	memory->deadline_ns = end_ns;
+	if (search->is_late) // what was found last was not judged
+		holder_search_judge(search);
 }
 
 void
@@ -680,8 +861,10 @@ holder_search_end(struct holder_search *search)
 {
 	free(search->nodes);
 	free(search->edges);
-	free(search->pass);
+	free(search->frontier);
+	free(search->samples);
 	address_map_free(&search->places);
+	graph_free(&search->graph);
 	holder_skips_free(&search->skips);
 	holder_lists_end(&search->lists);
 	*search = (struct holder_search){ 0 };

@@ -15,14 +15,6 @@
 #define SKIP_PIECE_WORDS 8
 #define SKIP_BLOCKS_LOOKED_AT 32 // of a site
 
-struct skip_search {
-	struct holder_skips *skips;
-	struct process_look *look;
-	uint64_t deadline_ns;
-	size_t site_count;
-	uint32_t *looked_at; // blocks of each site; UINT32_MAX = it has pointers
-};
-
 static bool
 leads_somewhere(const struct process_look *look, uint64_t word)
 {
@@ -58,22 +50,6 @@ holder_skips_show(struct holder_skips *skips, const struct live_block *block)
 		*MEMORY_NEXT(skips->large, skips->large_count, skips->large_room) = *block;
 }
 
-static bool
-is_late(const struct skip_search *search)
-{
-	return stopped_process_time(&search->look->process) > search->deadline_ns;
-}
-
-/* Does a block of this site, one of the first ones, have pointers? */
-static void
-look_at_site(struct skip_search *search, const struct live_block *block)
-{
-	uint32_t *looked_at = MEMORY_AT(search->looked_at, search->site_count, block->site);
-
-	if (*looked_at < SKIP_BLOCKS_LOOKED_AT)
-		*looked_at = has_pointers(search->look, block) ? UINT32_MAX : *looked_at + 1;
-}
-
 /* A line may ask for data, and for the storage of the dictionary that it goes into: that has items here, half full as it may be. */
 static uint64_t
 page_with_items(const struct live_block *block)
@@ -100,40 +76,38 @@ add_skip(struct holder_skips *skips, const struct live_block *block)
 
 ORDER_OF(compare_ranges, struct address_range, order_numbers(a->start, b->start))
 
-/* Of blocks whose sites have no pointers, as far as was looked. */
+/* Does one of the first blocks of this site that are looked at have pointers? *looked_at: how many were; UINT32_MAX = one has. */
 static void
-find_data(const struct skip_search *search)
+look_at(struct process_look *look, const struct live_block *block, uint32_t *looked_at)
 {
-	const struct live_block *large = search->skips->large;
-	size_t count = search->skips->large_count;
-
-	for (size_t first = 0, next; first < count && !is_late(search); first = next) {
-		uint64_t pages[PROCESS_MEMORY_AHEAD];
-		size_t wanted = 0;
-
-		for (next = first; next < count && wanted < PROCESS_MEMORY_AHEAD; next++) {
-			if (search->looked_at[large[next].site] != UINT32_MAX)
-				pages[wanted++] = page_with_items(&large[next]);
-		}
-		process_memory_ahead(&search->look->memory, pages, wanted);
-		for (size_t i = first; i < next; i++) {
-			if (search->looked_at[large[i].site] != UINT32_MAX && !is_container(search->look, &large[i]))
-				add_skip(search->skips, &large[i]);
-		}
-	}
+	if (*looked_at < SKIP_BLOCKS_LOOKED_AT)
+		*looked_at = has_pointers(look, block) ? UINT32_MAX : *looked_at + 1;
 }
 
 void
-holder_skips_find(struct holder_skips *skips, struct process_look *look, uint64_t deadline_ns)
+holder_skips_find(struct holder_skips *skips, struct process_look *look)
 {
-	struct skip_search search = { .skips = skips, .look = look, .deadline_ns = deadline_ns };
+	const struct live_block *large = skips->large;
+	size_t site_count = 0;
+	OWNED uint32_t *looked_at = NULL; // blocks of each site
 
-	for (size_t i = 0; i < skips->large_count && !is_late(&search); i++)
-		look_at_site(&search, &skips->large[i]);
-	if (!is_late(&search))
-		find_data(&search);
+	for (size_t i = 0; i < skips->large_count && !process_memory_is_late(&look->memory); i++)
+		look_at(look, &large[i], MEMORY_AT(looked_at, site_count, large[i].site));
+	for (size_t first = 0, next; first < skips->large_count && !process_memory_is_late(&look->memory); first = next) {
+		uint64_t pages[PROCESS_MEMORY_AHEAD];
+		size_t wanted = 0;
+
+		for (next = first; next < skips->large_count && wanted < PROCESS_MEMORY_AHEAD; next++) {
+			if (looked_at[large[next].site] != UINT32_MAX)
+				pages[wanted++] = page_with_items(&large[next]);
+		}
+		process_memory_ahead(&look->memory, pages, wanted);
+		for (size_t i = first; i < next; i++) {
+			if (looked_at[large[i].site] != UINT32_MAX && !is_container(look, &large[i]))
+				add_skip(skips, &large[i]);
+		}
+	}
 	SORT(skips->ranges, skips->count, compare_ranges);
-	free(search.looked_at);
 }
 
 bool

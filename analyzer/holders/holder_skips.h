@@ -22,7 +22,7 @@ struct holder_skips {
 
 /* Each live block, before they are looked for. */
 void holder_skips_show(struct holder_skips *skips, const struct live_block *block);
-void holder_skips_find(struct holder_skips *skips, struct process_look *look, uint64_t deadline_ns);
+void holder_skips_find(struct holder_skips *skips, struct process_look *look);
 /* Is all of it left out? */
 bool holder_skips_has(const struct holder_skips *skips, uint64_t start, uint64_t end);
 void holder_skips_free(struct holder_skips *skips);

@@ -19,13 +19,23 @@
 #define MANY 8u                          // items with more than so many: their keys say nothing,
 #define MANY_IN_A_ROW 4u                 // nor do their numbers
 #define FEW 32u                          // items: rather than such a container one of more is named
-#define LOST_NODES 128u                  // that are looked at
+#define REASON_BYTES 512u
+#define LOST_NODES 128u // that are looked at
 
 struct chain {
 	size_t count;
 	size_t left_out; // of the middle, which is not told: there was no room
 	struct holder_step steps[CHAIN_MAX];
 };
+
+static const char *
+type_name(const struct python_type *type, struct text_pool *texts)
+{
+	char name[2 * PYTHON_NAME_BYTES];
+
+	python_objects_type_name(type, name);
+	return text_pool_add_text(texts, name);
+}
 
 /* Nodes from the sample to the root. */
 static size_t
@@ -42,12 +52,6 @@ read_nodes(const struct holder_search *search, uint32_t sample, uint32_t *nodes,
 			break;
 	}
 	return count;
-}
-
-static bool
-is_attribute(const struct holder_step *step, const char *name)
-{
-	return step->edge.kind == PYTHON_EDGE_ATTRIBUTE && strcmp(step->edge.name, name) == 0;
 }
 
 static bool
@@ -93,8 +97,8 @@ read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *e
 	step->is_storage = is_buffer && i == 1;
 	python_objects_edge(python, &node->object, edge->at, is_buffer && i > 1 ? search->edges[edges[i - 2]].at : 0,
 	                    &step->edge);
-	step->is_storage = step->is_storage || (i == 1 && is_attribute(step, "its storage"));
-	step->is_data = i == 1 && strcmp(step->edge.name, "data") == 0 &&
+	step->is_storage = step->is_storage || (i == 1 && step->edge.role == PYTHON_MEMBER_STORAGE);
+	step->is_data = i == 1 && step->edge.role == PYTHON_MEMBER_DATA &&
 	                (search->nodes[nodes[0]].object.type == NULL || is_of_type(node, "bytearray"));
 	return is_buffer && i > 1 ? 2 : 1;
 }
@@ -111,12 +115,6 @@ unquote(char *name)
 	}
 }
 
-static bool
-is_frame_of_generator(const struct holder_step *last, const struct holder_step *step)
-{
-	return step->edge.kind == PYTHON_EDGE_LOCAL && (is_attribute(last, "gi_frame") || is_attribute(last, "cr_frame"));
-}
-
 /*
  * Where the second of two steps has the name, it is that of the first: an instance or a class and its dictionary; thread-local data and the
  * dictionary of a thread; a generator and its frame (up to 3.10). False: they are two.
@@ -124,13 +122,14 @@ is_frame_of_generator(const struct holder_step *last, const struct holder_step *
 static bool
 take_name(struct holder_step *last, const struct holder_step *step)
 {
-	if (is_dict(step) && is_attribute(last, "dummies")) { // of thread-local data: a dictionary for each thread
+	if (is_dict(step) && last->edge.role == PYTHON_MEMBER_THREAD_NAMES) {
+		last->edge.role = PYTHON_MEMBER_NAMES;
 		(void)snprintf(last->edge.name, sizeof(last->edge.name), "__dict__");
-	} else if (is_dict(step) && step->edge.kind == PYTHON_EDGE_KEY && is_attribute(last, "__dict__")) {
+	} else if (is_dict(step) && step->edge.kind == PYTHON_EDGE_KEY && last->edge.role == PYTHON_MEMBER_NAMES) {
 		last->edge = step->edge;
 		last->edge.kind = PYTHON_EDGE_ATTRIBUTE;
 		unquote(last->edge.name);
-	} else if (is_frame_of_generator(last, step)) {
+	} else if (step->edge.kind == PYTHON_EDGE_LOCAL && last->edge.role == PYTHON_MEMBER_FRAME) {
 		last->edge = step->edge;
 	} else {
 		return false;
@@ -225,15 +224,17 @@ count_graph(struct holder_search *search, struct chain *chain)
 		first->graph = holder_search_graph(search, first->node->start);
 }
 
-static void
+/* Returns the edge by which the root leads on; NULL: it does not. */
+static const struct holder_edge *
 read_chain(struct holder_search *search, uint32_t sample, struct chain *chain)
 {
 	OWNED uint32_t *nodes = memory_zeroed(search->node_count, sizeof(*nodes));
 	OWNED uint32_t *edges = memory_zeroed(search->node_count, sizeof(*edges));
 	size_t count = read_nodes(search, sample, nodes, edges);
 
-	make_chain(search, nodes, edges, count, 1, chain); // of the root nothing is like it
+	make_chain(search, nodes, edges, count, 1, chain); // a root has no siblings to compare with
 	count_graph(search, chain);
+	return count > 1 ? &search->edges[edges[count - 2]] : NULL;
 }
 
 /* ---- what is kept of a chain ---- */
@@ -244,24 +245,22 @@ holder_step_has_many(const struct holder_step *step)
 	return step->items != UINT64_MAX && step->items > (step->edge.kind == PYTHON_EDGE_INDEX ? MANY_IN_A_ROW : MANY);
 }
 
-/* The name of a module or a class. way->module: out, the one, or that of the other. */
+/* The name of a module or a class. told.module: out, the one, or that of the other. */
 static const char *
 root_name(struct holder_search *search, const struct holder_node *node, struct text_pool *texts, struct holder_way *way)
 {
 	const struct python_type *type = node->root == HOLDER_END_CLASS
 	                                     ? python_objects_type(search->python, node->object.addr)
 	                                     : NULL;
-	char name[2 * PYTHON_NAME_BYTES] = "?";
+	char name[PYTHON_NAME_BYTES] = "?";
 
 	if (node->root == HOLDER_END_MODULE &&
 	    python_objects_module(search->python, &node->object, name, &(bool){ false }) && strcmp(name, "__main__") != 0 &&
 	    strcmp(name, "__mp_main__") != 0)
-		way->module = text_pool_add_original(texts, name);
-	if (type != NULL) {
-		python_objects_type_name(type, name);
-		way->module = text_pool_add_original(texts, type->module);
-	}
-	return text_pool_add_original(texts, name);
+		way->told.module = text_pool_add_text(texts, name);
+	if (type != NULL)
+		way->told.module = text_pool_add_text(texts, type->module);
+	return type != NULL ? type_name(type, texts) : text_pool_add_text(texts, name);
 }
 
 /* What Python knows about a root; step: NULL = the sample is the root itself. False: symbols must tell it. */
@@ -290,8 +289,8 @@ read_root(struct holder_search *search, const struct holder_node *node, const st
 	unquote(key);
 	way->begin = model_way_step(
 		step != NULL && step->edge.kind == kinds[end].name && !step->is_storage ? kinds[end].named : kinds[end].other,
-		text_pool_add_original(texts, key),
-		is_frame ? text_pool_add_original(texts, step->edge.function) : root_name(search, node, texts, way));
+		text_pool_add_text(texts, key),
+		is_frame ? text_pool_add_text(texts, step->edge.function) : root_name(search, node, texts, way));
 	way->begin.by = step != NULL ? WAY_BY_NOTHING : WAY_BY_ITSELF;
 	return true;
 }
@@ -300,7 +299,7 @@ read_root(struct holder_search *search, const struct holder_node *node, const st
 static bool
 is_container(const struct holder_step *step)
 {
-	return holder_step_has_many(step) && !is_of_type(step->node, "tuple") &&
+	return holder_step_has_many(step) && step->node->object.type->kind != PYTHON_TUPLE &&
 	       (step->is_storage || (step->edge.kind != PYTHON_EDGE_ATTRIBUTE && step->edge.kind != PYTHON_EDGE_UNKNOWN));
 }
 
@@ -414,40 +413,41 @@ read_above(struct holder_search *search, uint32_t sample, bool is_lost, struct h
 static void
 read_without_root(struct holder_search *search, uint32_t sample, struct text_pool *texts, struct holder_way *way)
 {
-	char name[2 * PYTHON_NAME_BYTES];
 	uint64_t counted;
 	uint64_t seen;
 	uint32_t node;
 
-	bool is_short = holder_search_is_late(search) || search->is_full;
+	bool is_short = search->is_late || search->is_full;
 	bool is_unseen = !is_short && holder_search_unseen(search, sample, &node, &counted, &seen);
 	is_short = is_short || holder_search_is_over(search); // then it may not have asked all
 
-	const char *reason = "";
+	const char *reason = NULL;
 
 	/* Words that may be left over lead on and on to what an extension holds: that is not a chain. */
 	if (is_short) {
-		way->kind = HOLDERS_UNFINISHED;
+		way->told.kind = HOLDERS_UNFINISHED;
 		reason = search->is_late ? "there was no time to find it" : "too many blocks lead there";
 	} else if (is_unseen) {
-		way->kind = HOLDERS_UNSEEN;
-		python_objects_type_name(search->nodes[node].object.type, name);
+		way->told.kind = HOLDERS_UNSEEN;
+		const char *name = type_name(search->nodes[node].object.type, texts);
+
 		reason = counted == UINT64_MAX
-		             ? TEXT(2 * sizeof(name), "%s, which lives for ever", name)
-		             : TEXT(2 * sizeof(name), "%s with %" PRIu64 " reference%s, of which %" PRIu64 " %s found", name,
+		             ? TEXT(REASON_BYTES, "%s, which lives for ever", name)
+		             : TEXT(REASON_BYTES, "%s with %" PRIu64 " reference%s, of which %" PRIu64 " %s found", name,
 		                    counted, UNITS_S(counted), seen, seen == 1 ? "was" : "were");
 	} else if (!holder_search_is_done(search, sample)) {
-		way->kind = HOLDERS_UNFINISHED;
+		way->told.kind = HOLDERS_UNFINISHED;
 		read_above(search, sample, false, way);
 		reason = "it is in a long chain";
 	} else if (search->look->ranges.shared_bytes != 0) {
-		way->kind = HOLDERS_UNREAD;
+		way->told.kind = HOLDERS_UNREAD;
 	} else {
-		way->kind = HOLDERS_LOST;
+		way->told.kind = HOLDERS_LOST;
 		read_above(search, sample, true, way);
 	}
-	way->has_begin = true;
-	way->begin = model_way_step(WAY_REASON, text_pool_add_original(texts, reason), "");
+	way->begins = reason != NULL ? HOLDER_BEGINS_AS_TOLD : HOLDER_BEGINS_NOWHERE;
+	if (reason != NULL)
+		way->begin = model_way_step(WAY_REASON, text_pool_add_text(texts, reason), "");
 }
 
 /* Was time or room up before all better ways were looked for? */
@@ -488,7 +488,7 @@ find_module(const struct chain *chain, const struct holder_step *container, stru
 
 		if (type == NULL || !type->is_of_python)
 			continue;
-		way->module = text_pool_add_original(texts, type->module);
+		way->told.module = text_pool_add_text(texts, type->module);
 		break;
 	}
 }
@@ -497,30 +497,28 @@ void
 holder_way_read(struct holder_search *search, uint32_t sample, struct text_pool *texts, struct holder_way *way)
 {
 	OWNED struct chain *chain = memory_zeroed(1, sizeof(*chain));
-	const struct holder_edge *edge = holder_search_best(search, sample);
 
-	*way = (struct holder_way){ .kind = HOLDERS_HELD, .root = search->nodes[sample].way_root, .module = "" };
-	for (; edge != NULL; edge = holder_search_best(search, edge->from))
-		way->root_edge = edge;
-	way->call = call_of(search, way);
+	*way = (struct holder_way){ .root = search->nodes[sample].way_root,
+		                        .told = { .kind = HOLDERS_HELD, .text = "", .container = "", .module = "" } };
 	if (!is_way_told(search, sample)) {
 		read_without_root(search, sample, texts, way);
 		return;
 	}
 	if (search->nodes[sample].is_guess || is_cut_short(search, sample))
-		way->kind = HOLDERS_PERHAPS;
-	read_chain(search, sample, chain);
+		way->told.kind = HOLDERS_PERHAPS;
+	way->root_edge = read_chain(search, sample, chain);
+	way->told.call = call_of(search, way);
 
 	struct holder_step *container = container_of(chain);
 
 	if (container != NULL) {
 		container->is_container = true;
-		way->container = container->node->object.type;
-		way->items = container->items;
+		way->told.container = type_name(container->node->object.type, texts);
+		way->told.items = container->items;
 		way->grown_site = container->grown_site;
 	}
-	way->has_begin = read_root(search, &search->nodes[way->root], chain->count != 0 ? &chain->steps[0] : NULL, texts,
-	                           way);
+	if (read_root(search, &search->nodes[way->root], chain->count != 0 ? &chain->steps[0] : NULL, texts, way))
+		way->begins = HOLDER_BEGINS_AS_TOLD;
 	find_module(chain, container, texts, way);
 	way->into = chain->steps[0].last.into;
 	keep_steps(search, chain, 1, sample, way);

@@ -45,22 +45,24 @@ struct holder_step {
 	bool is_container; // which is named
 };
 
+enum holder_begin {
+	HOLDER_BEGINS_AT_ROOT, // symbols tell it
+	HOLDER_BEGINS_AS_TOLD, // by what Python knows about the root, or by why there is none
+	HOLDER_BEGINS_NOWHERE, // it is lost
+};
+
 struct holder_way {
-	enum holders_kind kind;
+	struct holders_way told;             // but for what symbols say: its steps, and where its container has grown
 	uint32_t root;                       // node; of one that is held
 	const struct holder_edge *root_edge; // by which it leads on; NULL = it does not
-	enum way_call call;
-	bool has_begin;        // else symbols tell the root
-	struct way_step begin; // what Python knows about the root, or why there is none; of what is lost none
-	const char *module;    // as struct holders_way has it
+	enum holder_begin begins;
+	struct way_step begin; // as it is told
 	uint64_t into;         // how far into the first block the root's word leads
 	size_t step_count;     // behind the root
 	struct holder_step *steps;
-	size_t left_out;                     // of the middle, behind HOLDER_WAY_BEGIN steps; 0 = none
-	const struct python_type *leaf;      // what the block is itself; NULL = not told
-	const struct python_type *container; // of the outermost step with many items; NULL = none
-	uint64_t items;
-	uint32_t grown_site; // of its storage; 0 = not known
+	size_t left_out;                // of the middle, behind HOLDER_WAY_BEGIN steps; 0 = none
+	const struct python_type *leaf; // what the block is itself; NULL = not told
+	uint32_t grown_site;            // of the container's storage; 0 = not known
 };
 
 /* The process stands still. texts: what the way says of the program lives there. */

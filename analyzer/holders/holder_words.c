@@ -29,7 +29,7 @@ struct words {
 static const char *
 keep(const struct words *words, const char *text)
 {
-	return text_pool_add_original(words->texts, text);
+	return text_pool_add_text(words->texts, text);
 }
 
 /* ---- types and members of C++ ---- */
@@ -288,20 +288,22 @@ step_of(struct words *words, const struct holder_step *from)
 }
 
 void
-holder_words(const struct holder_search *search, struct stack_locals *locals, const struct holder_way *way,
-             bool is_private, struct text_pool *texts, struct holders_way *told)
+holder_words(const struct holder_search *search, struct stack_locals *locals, bool is_private, struct text_pool *texts,
+             struct holder_way *way)
 {
+	struct holders_way *told = &way->told;
 	struct words words = { .search = search,
 		                   .texts = texts,
 		                   .is_private = is_private,
-		                   .has_counts = way->kind == HOLDERS_HELD || way->kind == HOLDERS_PERHAPS,
+		                   .has_counts = told->kind == HOLDERS_HELD || told->kind == HOLDERS_PERHAPS,
 		                   .into = way->into };
 	struct way_step *step = text_pool_room(texts, (way->step_count + 4) *
 	                                                  sizeof(*step)); // with root, gap, leaf and where ways part
 
 	told->steps = step;
-	if (!way->has_begin || way->begin.name[0] != '\0' || way->begin.of[0] != '\0')
-		*step++ = way->has_begin ? way->begin : holder_root_step(search, way, locals, texts, &words.leads);
+	if (way->begins != HOLDER_BEGINS_NOWHERE)
+		*step++ = way->begins == HOLDER_BEGINS_AS_TOLD ? way->begin
+		                                               : holder_root_step(search, way, locals, texts, &words.leads);
 	for (size_t i = 0; i < way->step_count; i++) {
 		if (way->left_out != 0 && i == HOLDER_WAY_BEGIN) {
 			*step = model_way_step(WAY_MORE, "", "");
@@ -313,11 +315,12 @@ holder_words(const struct holder_search *search, struct stack_locals *locals, co
 	if (way->leaf != NULL)
 		*step++ = object_of(&words, way->leaf);
 	told->step_count = (size_t)(step - told->steps);
-	told->container = way->container != NULL ? object_of(&words, way->container).name : "";
-	told->items = way->items;
 	told->grown_at = line_text(&words, way->grown_site);
-	told->module = way->module;
-	told->text = "";
+
+	uint32_t grown = site_lines_of(search->lines, way->grown_site);
+	const struct model_frame *grown_in = grown != 0 ? search->lines->lines[grown].site->where : NULL;
+
+	told->grown_file = keep(&words, grown_in != NULL ? grown_in->file : "");
 	if (told->step_count != 0) {
 		OWNED char *text = model_way_words(told, 0, told->step_count, false);
 

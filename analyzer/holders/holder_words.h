@@ -16,7 +16,7 @@
 #include "holders/stack_locals.h"
 
 /* Fills in steps and text. is_private: without keys of dictionaries. texts: where they live. */
-void holder_words(const struct holder_search *search, struct stack_locals *locals, const struct holder_way *way,
-                  bool is_private, struct text_pool *texts, struct holders_way *told);
+void holder_words(const struct holder_search *search, struct stack_locals *locals, bool is_private,
+                  struct text_pool *texts, struct holder_way *way);
 
 #endif

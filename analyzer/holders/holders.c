@@ -34,7 +34,6 @@ struct sample {
 	double key;     // the smallest are kept
 	uint64_t bytes; // of the line, for which the block stands
 	struct live_block block;
-	uint32_t node;
 };
 
 struct chosen_line {
@@ -135,7 +134,7 @@ draw_block(void *context, const struct live_block *block)
 
 	for (; at > 0 && line->samples[at - 1].key > key; at--)
 		line->samples[at] = line->samples[at - 1];
-	line->samples[at] = (struct sample){ key, bytes, *block, HOLDER_NONE };
+	line->samples[at] = (struct sample){ key, bytes, *block };
 	return true;
 }
 
@@ -148,12 +147,10 @@ bytes_for(const struct chosen_line *line, const struct sample *sample)
 
 /* ---- ways ---- */
 
-struct found_ways {
-	size_t count;
-	uint32_t *nodes;
-	uint32_t *places; // in the choice
-	double *bytes;    // for which the sample stands
-	struct holder_way *ways;
+struct found_way {
+	uint32_t place; // in the choice
+	double bytes;   // for which the sample stands
+	struct holder_way way;
 };
 
 /* The ways of one line, while they are merged. */
@@ -162,23 +159,22 @@ struct merged_ways {
 	double all_bytes;
 };
 
-static void
-add_samples(struct holder_search *search, struct choice *choice, struct found_ways *found)
+/* One for each sample of the search. The caller frees them. */
+static struct found_way *
+add_samples(struct holder_search *search, const struct choice *choice)
 {
-	found->nodes = memory_zeroed(choice->count * HOLDERS_SAMPLES, sizeof(*found->nodes));
-	found->places = memory_zeroed(choice->count * HOLDERS_SAMPLES, sizeof(*found->places));
-	found->bytes = memory_zeroed(choice->count * HOLDERS_SAMPLES, sizeof(*found->bytes));
+	struct found_way *found = memory_zeroed(choice->count * HOLDERS_SAMPLES, sizeof(*found));
+
 	for (uint32_t i = 0; i < choice->count; i++) {
 		for (size_t k = 0; k < choice->chosen[i].count; k++) {
-			uint32_t node = holder_search_add(search, &choice->chosen[i].samples[k].block);
+			const struct sample *sample = &choice->chosen[i].samples[k];
 
-			if (node == HOLDER_NONE)
-				continue;
-			found->places[found->count] = i;
-			found->bytes[found->count] = bytes_for(&choice->chosen[i], &choice->chosen[i].samples[k]);
-			found->nodes[found->count++] = node;
+			if (holder_search_ask(search, &sample->block))
+				found[search->sample_count - 1] = (struct found_way){ .place = i,
+					                                                  .bytes = bytes_for(&choice->chosen[i], sample) };
 		}
 	}
+	return found;
 }
 
 /*
@@ -210,11 +206,8 @@ begin_alike(const struct holders_way *a, const struct holders_way *b, size_t cou
 }
 
 static void
-add_way(struct holders_line *line, struct merged_ways *merged, const struct holder_way *way, double bytes,
-        const struct holders_way *told, const struct site_lines *lines, struct text_pool *texts)
+add_way(struct holders_line *line, struct merged_ways *merged, const struct holders_way *told, double bytes)
 {
-	uint32_t grown = site_lines_of(lines, way->grown_site);
-	const struct model_frame *grown_in = lines->lines[grown].site != NULL ? lines->lines[grown].site->where : NULL;
 	size_t i = 0;
 
 	line->samples++;
@@ -223,10 +216,8 @@ add_way(struct holders_line *line, struct merged_ways *merged, const struct hold
 	       (line->ways[i].step_count != told->step_count || !begin_alike(&line->ways[i], told, told->step_count)))
 		i++;
 	merged->bytes[i] += bytes;
-	if (i < line->way_count)
-		return;
-	line->ways[line->way_count] = *told;
-	line->ways[line->way_count++].grown_file = text_pool_add_original(texts, grown_in != NULL ? grown_in->file : "");
+	if (i == line->way_count)
+		line->ways[line->way_count++] = *told;
 }
 
 /* How many steps lead to a container and through one of its items; 0 = there is none. */
@@ -251,7 +242,7 @@ cut_where_they_part(struct holders_way *way, const struct holders_way *other, st
 
 	OWNED char *text = model_way_words(way, 0, way->step_count, false);
 
-	way->text = text_pool_add_original(texts, text);
+	way->text = text_pool_add_text(texts, text);
 }
 
 /* Where no way holds half of the samples, those that lead through one container are one: it is what they have in common. */
@@ -316,9 +307,9 @@ describe(struct holders_line *line, const struct site_line *from, struct text_po
 {
 	const struct model_frame *frame = from->site->where;
 
-	line->place = text_pool_add_original(texts, site_lines_text(from, PLACE_ROOM));
-	line->file = text_pool_add_original(texts, frame != NULL ? frame->file : "");
-	line->function = text_pool_add_original(texts, frame != NULL ? frame->function : "");
+	line->place = text_pool_add_text(texts, site_lines_text(from, PLACE_ROOM));
+	line->file = text_pool_add_text(texts, frame != NULL ? frame->file : "");
+	line->function = text_pool_add_text(texts, frame != NULL ? frame->function : "");
 	line->line = frame != NULL ? frame->line : 0;
 	line->bytes = from->live_bytes;
 	line->blocks = from->live_count;
@@ -328,7 +319,7 @@ describe(struct holders_line *line, const struct site_line *from, struct text_po
 
 static void
 merge(const struct holder_search *search, struct stack_locals *locals, const struct choice *choice,
-      const struct found_ways *found, bool is_private, struct holders *holders)
+      struct found_way *found, bool is_private, struct holders *holders)
 {
 	holders->lines = text_pool_room(holders->texts, choice->count * sizeof(*holders->lines));
 	holders->line_count = choice->count;
@@ -337,16 +328,11 @@ merge(const struct holder_search *search, struct stack_locals *locals, const str
 		struct merged_ways merged = { .all_bytes = 0 };
 
 		describe(line, &choice->lines->lines[choice->chosen[i].number], holders->texts);
-		for (size_t k = 0; k < found->count; k++) {
-			const struct holder_way *way = &found->ways[k];
-
-			if (found->places[k] != i)
+		for (size_t k = 0; k < search->sample_count; k++) {
+			if (found[k].place != i)
 				continue;
-
-			struct holders_way told = { .kind = way->kind, .call = way->call };
-
-			holder_words(search, locals, way, is_private, holders->texts, &told);
-			add_way(line, &merged, way, found->bytes[k], &told, choice->lines, holders->texts);
+			holder_words(search, locals, is_private, holders->texts, &found[k].way);
+			add_way(line, &merged, &found[k].way.told, found[k].bytes);
 		}
 		join_alike(line, &merged, holders->texts);
 		share_samples(line, &merged);
@@ -376,40 +362,37 @@ is_private_now(pid_t pid)
 /* Searches while the process stands still. merge() does the rest afterwards. */
 static bool
 search_ways(struct process_look *look, struct python_objects *python, struct process_modules *modules,
-            const struct thread_areas *areas, struct choice *choice, bool is_private, uint64_t stop_ns,
-            struct holders *holders, struct fail *fail)
+            const struct thread_areas *areas, struct choice *choice, bool is_private, struct holders *holders,
+            struct fail *fail)
 {
 	struct holder_search search;
 	struct stack_locals locals = { 0 };
-	struct found_ways found = { 0 };
+	OWNED struct found_way *found = NULL;
 
-	holder_search_begin(look, python, modules, areas, choice->lines, stop_ns, &search);
+	holder_search_begin(look, python, modules, areas, choice->lines, &search);
 	choice->search = &search;
 
 	bool is_drawn = live_blocks_visit(look->blocks, draw_block, choice);
 
 	if (is_drawn) {
-		add_samples(&search, choice, &found);
-		holder_search_run(&search, found.nodes, found.count);
+		found = add_samples(&search, choice);
+		holder_search_run(&search);
 	}
-	found.ways = memory_zeroed(found.count, sizeof(*found.ways));
-	for (size_t i = 0; i < found.count; i++) {
-		holder_way_read(&search, found.nodes[i], holders->texts, &found.ways[i]);
-		holder_root_copy(&search, &found.ways[i], &locals);
+	for (size_t i = 0; i < search.sample_count; i++) {
+		holder_way_read(&search, search.samples[i], holders->texts, &found[i].way);
+		holder_root_copy(&search, &found[i].way, &locals);
 	}
+	holders->is_unfinished = search.is_late || search.is_full || holder_search_is_over(&search);
+
 	bool is_whole = process_look_resume(COMMAND, look, fail);
+
 	holders->passes = search.passes;
-	holders->is_unfinished = search.is_late || search.is_full;
 	holders->left_out_bytes = search.stage < HOLDER_STAGE_LEFT_OUT ? search.skips.bytes : 0;
 	holders->shared_bytes = look->ranges.shared_bytes;
 	if (is_drawn && is_whole)
-		merge(&search, &locals, choice, &found, is_private, holders);
-	for (size_t i = 0; i < found.count; i++)
-		free(found.ways[i].steps);
-	free(found.ways);
-	free(found.nodes);
-	free(found.places);
-	free(found.bytes);
+		merge(&search, &locals, choice, found, is_private, holders);
+	for (size_t i = 0; i < search.sample_count; i++)
+		free(found[i].way.steps);
 	stack_locals_free(&locals);
 	holder_search_end(&search);
 	if (!is_whole || is_drawn)
@@ -449,8 +432,8 @@ look_into(pid_t pid, const char *core, const struct model *model, uint64_t stop_
 		python_objects_attach(&look.memory, &modules, model->processes[0].python_version, &python);
 		holders->python = python.why;
 		is_done = search_ways(&look, &python, &modules, &areas, &choice,
-		                      was_private(&model->processes[0]) || is_private_now(core != NULL ? 0 : pid), stop_ns,
-		                      holders, fail);
+		                      was_private(&model->processes[0]) || is_private_now(core != NULL ? 0 : pid), holders,
+		                      fail);
 		holders->stopped_us = core != NULL ? 0 : look.stopped_ns / 1000;
 		holders->read_bytes = look.memory.scanned_bytes;
 		python_objects_detach(&python);
@@ -509,15 +492,11 @@ holders_find(const char *pid, struct model_options *options, uint64_t stop_ns, u
 	if (fd < 0)
 		return false;
 	(void)close(fd);
-	options->capture = path;
-	options->wants_symbols = true;
-	options->wants_records = true;
 
-	struct model *model = model_load(options, fail);
+	struct model *model = process_look_model(COMMAND, (pid_t)strtoul(pid, NULL, 10), path, options, fail);
 
 	if (model == NULL)
-		return access(path, F_OK) != 0 ? process_look_refuse_other(COMMAND, (pid_t)strtoul(pid, NULL, 10), fail)
-		                               : false;
+		return false;
 
 	bool is_done = holders_find_in(pid, model, stop_ns, top, holders, fail);
 

@@ -187,7 +187,7 @@ look(int fd, const char *pid, const struct model *model, const struct holders *n
 		OWNED char *why = why_text(fail.text);
 
 		holders = model_holders_made((uint32_t)strtoul(pid, NULL, 10));
-		holders.why = text_pool_add_original(holders.texts, why);
+		holders.why = text_pool_add_text(holders.texts, why);
 	}
 	holders.sequence = before != NULL ? before->sequence + 1 : 1;
 	holders.volume_bytes = now->volume_bytes;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
@@ -60,7 +61,6 @@ struct live_blocks {
 	size_t extra_count;
 	size_t extra_room;
 	struct extra *extras; // by address
-	uint64_t longest_extra_bytes;
 	uint64_t count;
 	struct word_range range;
 	struct ranges mapped;
@@ -227,8 +227,6 @@ see_slot(void *context, uint64_t at, uint64_t word)
 	*MEMORY_NEXT(blocks->extras, blocks->extra_count, blocks->extra_room) = (struct extra){
 		.addr = word, .bytes = slot.bytes, .site = slot.site <= KMEM_WORD_SITE_MASK ? slot.site : 0
 	};
-	if (slot.bytes > blocks->longest_extra_bytes)
-		blocks->longest_extra_bytes = slot.bytes;
 	return true;
 }
 
@@ -270,6 +268,14 @@ addr_of(const struct leaf *leaf, uint64_t window, uint64_t word)
 	return leaf_addr | window << KMEM_WINDOW_LOG2 | (word >> KMEM_WORD_POSITION_SHIFT & 3) << 3;
 }
 
+static void
+count_block(struct live_blocks *blocks, uint64_t addr, uint64_t bytes)
+{
+	blocks->count++;
+	blocks->range.lowest = amount_lesser(blocks->range.lowest, addr);
+	blocks->range.end = amount_greater(blocks->range.end, addr + bytes + 1);
+}
+
 static bool
 see_word(void *context, uint64_t at, uint64_t word)
 {
@@ -287,11 +293,7 @@ see_word(void *context, uint64_t at, uint64_t word)
 	}
 	leaf->starts[window / 64] |= UINT64_C(1) << window % 64;
 	leaf->summary[window / 64 / 64] |= UINT64_C(1) << window / 64 % 64;
-	blocks->count++;
-	if (addr < blocks->range.lowest)
-		blocks->range.lowest = addr;
-	if (addr + bytes + 1 > blocks->range.end)
-		blocks->range.end = addr + bytes + 1;
+	count_block(blocks, addr, bytes);
 	return true;
 }
 
@@ -344,13 +346,8 @@ static void
 count_extras(struct live_blocks *blocks)
 {
 	EACH (extra, blocks->extras, blocks->extra_count) {
-		if (extra->has_word)
-			continue;
-		blocks->count++;
-		if (extra->addr < blocks->range.lowest)
-			blocks->range.lowest = extra->addr;
-		if (extra->addr + extra->bytes + 1 > blocks->range.end)
-			blocks->range.end = extra->addr + extra->bytes + 1;
+		if (!extra->has_word)
+			count_block(blocks, extra->addr, extra->bytes);
 	}
 }
 
@@ -608,13 +605,15 @@ leaf_of(const struct live_blocks *blocks, const struct live_block *block)
 	return blocks->leaves[i != 0 ? i - 1 : 0]; // a block that was found has one
 }
 
+/* The word that has the bit of the block among `marks`, else among `starts`. */
 static uint64_t *
-bits_of(uint64_t *bits, uint64_t addr, uint64_t *bit)
+bits_of(const struct live_blocks *blocks, const struct live_block *block, bool is_mark, uint64_t *bit)
 {
-	uint64_t window = addr >> KMEM_WINDOW_LOG2 & (LEAF_WINDOWS - 1);
+	struct leaf *leaf = leaf_of(blocks, block);
+	uint64_t window = block->addr >> KMEM_WINDOW_LOG2 & (LEAF_WINDOWS - 1);
 
 	*bit = UINT64_C(1) << window % 64;
-	return &bits[window / 64];
+	return &(is_mark ? leaf->marks : leaf->starts)[window / 64];
 }
 
 bool
@@ -624,24 +623,25 @@ live_blocks_is_marked(const struct live_blocks *blocks, const struct live_block 
 
 	if (block->extra != 0)
 		return blocks->extras[block->extra - 1].is_marked;
-	return (*bits_of(leaf_of(blocks, block)->marks, block->addr, &bit) & bit) != 0;
+
+	const uint64_t *bits = bits_of(blocks, block, true, &bit);
+
+	return (*bits & bit) != 0;
 }
 
 bool
 live_blocks_mark(struct live_blocks *blocks, const struct live_block *block)
 {
-	uint64_t bit;
-
 	if (live_blocks_is_marked(blocks, block))
 		return false;
 	if (block->extra != 0) {
 		blocks->extras[block->extra - 1].is_marked = true;
-		return true;
+	} else {
+		uint64_t bit;
+		uint64_t *bits = bits_of(blocks, block, true, &bit);
+
+		*bits |= bit;
 	}
-
-	uint64_t *bits = bits_of(leaf_of(blocks, block)->marks, block->addr, &bit);
-
-	*bits |= bit;
 	return true;
 }
 
@@ -668,7 +668,7 @@ live_blocks_unlist(struct live_blocks *blocks, const struct live_block *block)
 		return;
 	}
 
-	uint64_t *bits = bits_of(leaf_of(blocks, block)->starts, block->addr, &bit);
+	uint64_t *bits = bits_of(blocks, block, false, &bit);
 
 	*bits &= ~bit;
 }

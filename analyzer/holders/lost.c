@@ -43,9 +43,9 @@ describe(struct lost_line *line, const struct site_line *from, struct text_pool 
 {
 	const struct model_frame *frame = from->site != NULL ? from->site->where : NULL;
 
-	line->place = text_pool_add_original(texts, site_lines_text(from, PLACE_ROOM));
-	line->file = text_pool_add_original(texts, frame != NULL ? frame->file : "");
-	line->function = text_pool_add_original(texts, frame != NULL ? frame->function : "");
+	line->place = text_pool_add_text(texts, site_lines_text(from, PLACE_ROOM));
+	line->file = text_pool_add_text(texts, frame != NULL ? frame->file : "");
+	line->function = text_pool_add_text(texts, frame != NULL ? frame->function : "");
 	line->line = frame != NULL ? frame->line : 0;
 }
 
@@ -100,10 +100,10 @@ look(pid_t pid, const struct stopped_process *process, const char *capture, uint
 {
 	struct process_look look;
 
-	if (process != NULL ? !process_look_open_stopped(COMMAND, process, stop_ns, &look, fail)
+	if (process != NULL ? !process_look_open_stopped(COMMAND, process, NULL, stop_ns, &look, fail)
 	                    : !process_look_open(COMMAND, pid, capture, stop_ns, &look, fail))
 		return false;
-	reachability_find(&look.memory, &look.process, look.blocks, &look.ranges, stop_ns, found);
+	reachability_find(&look.memory, &look.process, look.blocks, &look.ranges, found);
 	bool is_whole = process_look_resume(COMMAND, &look, fail);
 	lost->stopped_us = look.stopped_ns / 1000;
 	lost->read_bytes = look.memory.scanned_bytes;
@@ -137,16 +137,11 @@ find(const char *pid, struct stopped_process *process, struct model_options *opt
 	}
 	if (!look((pid_t)lost->pid, process, path, stop_ns, &found, lost, fail))
 		return false;
-	options->capture = path;
-	options->wants_symbols = true;
-	options->wants_records = true;
 
-	struct model *model = model_load(options, fail);
+	struct model *model = process_look_model(COMMAND, (pid_t)lost->pid, path, options, fail);
 
 	if (model != NULL)
 		sum_up(model, &found, lost);
-	else if (access(path, F_OK) != 0)
-		(void)process_look_refuse_other(COMMAND, (pid_t)lost->pid, fail);
 	model_free(model);
 	reachability_free(&found);
 	return model != NULL;

@@ -3,30 +3,14 @@
  */
 #include "holders/process_look.h"
 
-#include <elf.h>
-#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/items.h"
 #include "base/memory.h"
 #include "base/regular_file.h"
 #include "capture/capture_memory.h"
 #include "holders/core_file.h"
-
-/* The entry point, as the kernel told the program: AT_ENTRY. */
-static uint64_t
-program_addr(pid_t pid)
-{
-	unsigned long pair[2];
-	uint64_t found = 0;
-	OWNED_STREAM FILE *vector = fopen(TEXT(64, "/proc/%d/auxv", (int)pid), "re");
-
-	while (vector != NULL && fread(pair, sizeof(pair), 1, vector) == 1) {
-		if (pair[0] == AT_ENTRY)
-			found = pair[1];
-	}
-	return found;
-}
 
 static void
 resume(struct process_look *look)
@@ -60,11 +44,25 @@ read_blocks(const char *command, bool is_open, uint64_t wait_ns, struct process_
 	return true;
 }
 
-bool
-process_look_refuse_other(const char *command, pid_t pid, struct fail *fail)
+static bool
+refuse_other(const char *command, pid_t pid, struct fail *fail)
 {
 	return fail_set(fail, EXIT_USAGE, "%s: process %d became another program at this moment (exec): try again", command,
 	                (int)pid);
+}
+
+struct model *
+process_look_model(const char *command, pid_t pid, const char *capture, struct model_options *options,
+                   struct fail *fail)
+{
+	options->capture = capture;
+	options->wants_symbols = options->wants_records = true;
+
+	struct model *model = model_load(options, fail);
+
+	if (model == NULL && access(capture, F_OK) != 0)
+		(void)refuse_other(command, pid, fail);
+	return model;
 }
 
 static bool
@@ -76,24 +74,17 @@ has_mapped(const struct process_memory *memory, const char *path)
 	return ANY(region, memory->regions, memory->region_count, strcmp(region->path, is_link ? place : path) == 0);
 }
 
-static bool
-open_stopped(const char *command, const struct stopped_process *process, const char *capture, uint64_t wait_ns,
-             struct process_look *look, struct fail *fail)
+bool
+process_look_open_stopped(const char *command, const struct stopped_process *process, const char *capture,
+                          uint64_t wait_ns, struct process_look *look, struct fail *fail)
 {
-	*look = (struct process_look){ .process = *process, .program_addr = program_addr(process->pid) };
+	*look = (struct process_look){ .process = *process };
 
 	bool is_open = process_memory_open(command, process->pid, &look->memory, fail);
 
 	if (is_open && capture != NULL && !has_mapped(&look->memory, capture))
-		is_open = process_look_refuse_other(command, process->pid, fail);
+		is_open = refuse_other(command, process->pid, fail);
 	return read_blocks(command, is_open, wait_ns, look, fail);
-}
-
-bool
-process_look_open_stopped(const char *command, const struct stopped_process *process, uint64_t wait_ns,
-                          struct process_look *look, struct fail *fail)
-{
-	return open_stopped(command, process, NULL, wait_ns, look, fail);
 }
 
 bool
@@ -101,7 +92,7 @@ process_look_open_core(const char *command, const char *path, uint64_t wait_ns, 
                        struct fail *fail)
 {
 	*look = (struct process_look){ 0 };
-	return core_file_open(command, path, &look->memory, &look->process, &look->program_addr, fail) &&
+	return core_file_open(command, path, &look->memory, &look->process, fail) &&
 	       read_blocks(command, true, wait_ns, look, fail);
 }
 
@@ -112,7 +103,7 @@ process_look_open(const char *command, pid_t pid, const char *capture, uint64_t 
 	struct stopped_process process;
 
 	return stopped_process_stop(command, pid, wait_ns, &process, fail) &&
-	       open_stopped(command, &process, capture, wait_ns, look, fail);
+	       process_look_open_stopped(command, &process, capture, wait_ns, look, fail);
 }
 
 void

@@ -10,6 +10,7 @@
 #include "holders/process_memory.h"
 #include "holders/root_ranges.h"
 #include "holders/stopped_process.h"
+#include "model/model_load.h"
 
 #define PROCESS_LOOK_NS UINT64_C(1000000000) // for how long it may stand still, when nobody says otherwise
 
@@ -18,22 +19,22 @@ struct process_look {
 	struct process_memory memory;
 	struct live_blocks *blocks;
 	struct root_ranges ranges;
-	uint64_t program_addr; // in the program's own file; 0 = not known
-	uint64_t stopped_ns;   // known when it goes on
+	uint64_t stopped_ns; // known when it goes on
 };
 
 /*
  * command  for the message
- * capture  that it writes; it is refused when it does not any more, for it became another program meanwhile
+ * capture  that it writes, NULL = that is known to be its own; it is refused when it does not any more, for it became another program meanwhile
  * wait_ns  until its threads stand still, and the list of its blocks is read
  */
 bool process_look_open(const char *command, pid_t pid, const char *capture, uint64_t wait_ns, struct process_look *look,
                        struct fail *fail);
-/* For a process whose capture is gone: exec removes that of a small program. Returns false. */
-bool process_look_refuse_other(const char *command, pid_t pid, struct fail *fail);
+/* What its capture says, with records and symbols. NULL: it cannot be read, or is gone: exec removes that of a small program. */
+struct model *process_look_model(const char *command, pid_t pid, const char *capture, struct model_options *options,
+                                 struct fail *fail);
 /* The same for a process that stands still already; its threads become the look's. */
-bool process_look_open_stopped(const char *command, const struct stopped_process *process, uint64_t wait_ns,
-                               struct process_look *look, struct fail *fail);
+bool process_look_open_stopped(const char *command, const struct stopped_process *process, const char *capture,
+                               uint64_t wait_ns, struct process_look *look, struct fail *fail);
 /* The same for a process that has a core. */
 bool process_look_open_core(const char *command, const char *path, uint64_t wait_ns, struct process_look *look,
                             struct fail *fail);

@@ -16,8 +16,9 @@
 #include "base/text_clean.h"
 
 #define CACHE_PAGES (PROCESS_MEMORY_CACHE_BYTES / PROCESS_MEMORY_PAGE)
-#define UNREGARDED_BYTES (UINT64_C(64) << 20) // of a scan between two looks at the clock
-#define PAGEMAP_WORDS 4096u                   // that are read at once
+#define UNREGARDED_BYTES (UINT64_C(4) << 20) // of a scan between two looks at the clock
+#define HEADERS_MAX 64u                      // of an image
+#define PAGEMAP_WORDS 4096u                  // that are read at once
 #define PAGEMAP_IS_THERE (UINT64_C(3) << 62)
 
 struct memory_page {
@@ -277,6 +278,16 @@ process_memory_half(struct process_memory *memory, uint64_t addr)
 }
 
 bool
+process_memory_header(struct process_memory *memory, uint64_t image, unsigned number, Elf64_Phdr *part)
+{
+	Elf64_Ehdr head;
+
+	return process_memory_read(memory, image, &head, sizeof(head)) && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
+	       number < head.e_phnum && number < HEADERS_MAX &&
+	       process_memory_read(memory, image + head.e_phoff + number * sizeof(*part), part, sizeof(*part));
+}
+
+bool
 process_memory_text(struct process_memory *memory, uint64_t addr, char *text, size_t room)
 {
 	size_t length = 0;
@@ -385,8 +396,15 @@ process_memory_scan(struct process_memory *memory, uint64_t start, uint64_t end,
 		memory->piece = memory_zeroed(PROCESS_MEMORY_PIECE, 1);
 	start = (start + 7) & ~UINT64_C(7);
 	end &= ~UINT64_C(7);
-	if (end > start && end - start <= PROCESS_MEMORY_PAGE) // what is small is there, mostly: asking costs as much
-		return scan_run(memory, start, end, wanted, visitor, context);
+	if (end > start &&
+	    end - start <= PROCESS_MEMORY_PAGE) { // small blocks lie side by side: their pages are remembered
+		bool is_ended = false;
+
+		(void)process_memory_read(memory, start, memory->piece, end - start);
+		memory->scanned_bytes += end - start;
+		(void)scan_words(memory->piece, (end - start) / 8, start, wanted, wanted, visitor, context, &is_ended);
+		return !is_ended;
+	}
 	while (start < end) {
 		uint64_t until = end - start > UNREGARDED_BYTES ? start + UNREGARDED_BYTES : end;
 		uint64_t run_end = memory->present != NULL ? memory->present(memory->context, &start, until) : until;

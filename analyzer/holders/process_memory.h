@@ -10,6 +10,7 @@
 #ifndef PROCESS_MEMORY_H
 #define PROCESS_MEMORY_H
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -72,6 +73,9 @@ uint64_t process_memory_word(struct process_memory *memory, uint64_t addr);
 uint32_t process_memory_half(struct process_memory *memory, uint64_t addr);
 /* A text up to its terminator, cut where `room` ends. What cannot be shown is replaced (text_clean.h). False: there is no text. */
 bool process_memory_text(struct process_memory *memory, uint64_t addr, char *text, size_t room);
+
+/* A program header of the ELF image that begins there. False: there is none of this number. */
+bool process_memory_header(struct process_memory *memory, uint64_t image, unsigned number, Elf64_Phdr *part);
 
 /* Reads pages that will be asked for, at most PROCESS_MEMORY_AHEAD. It costs less than reading them one by one. */
 void process_memory_ahead(struct process_memory *memory, const uint64_t *addrs, size_t count);

@@ -10,13 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/items.h"
 #include "base/memory.h"
 #include "base/regular_file.h"
 #include "holders/core_file.h"
 
 #define PAGE_UP(addr) (((addr) + PROCESS_MEMORY_PAGE - 1) & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1))
-#define PARTS_MAX 64
 
 /* Where the headers say that zeroed data ends: a mapping without a name behind that may be the heap, or anything. 0 = not known. */
 static uint64_t
@@ -24,17 +24,13 @@ end_by_headers(struct process_memory *memory, uint64_t start)
 {
 	uint64_t first = UINT64_MAX;
 	uint64_t end = 0;
-	Elf64_Ehdr head;
 	Elf64_Phdr part;
 
-	if (!process_memory_read(memory, start, &head, sizeof(head)) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
-		return 0;
-	for (unsigned i = 0; i < head.e_phnum && i < PARTS_MAX; i++) {
-		if (!process_memory_read(memory, start + head.e_phoff + i * sizeof(part), &part, sizeof(part)) ||
-		    part.p_type != PT_LOAD)
+	for (unsigned i = 0; process_memory_header(memory, start, i, &part); i++) {
+		if (part.p_type != PT_LOAD)
 			continue;
-		first = part.p_vaddr < first ? part.p_vaddr : first;
-		end = part.p_vaddr + part.p_memsz > end ? part.p_vaddr + part.p_memsz : end;
+		first = amount_lesser(part.p_vaddr, first);
+		end = amount_greater(part.p_vaddr + part.p_memsz, end);
 	}
 	return end > first ? start + PAGE_UP(end) - (first & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1)) : 0;
 }

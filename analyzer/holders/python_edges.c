@@ -384,24 +384,30 @@ slot_of(struct python_objects *python, const struct python_type *type, uint64_t 
 }
 
 static void
+member_edge(const char *name, enum python_member_role role, struct python_edge *edge)
+{
+	edge->kind = PYTHON_EDGE_ATTRIBUTE;
+	edge->role = role;
+	(void)snprintf(edge->name, sizeof(edge->name), "%s", name);
+}
+
+static void
 attribute_edge(struct python_objects *python, struct python_type *type, uint64_t offset, struct python_edge *edge)
 {
-	const char *known = python_shape_member(python->shape, type->name, type->is_exception, offset);
+	const char *first = type->kind == PYTHON_TYPE ? "type" : type->name; // of any metaclass
 	struct python_type *of = type;
 
 	edge->kind = PYTHON_EDGE_ATTRIBUTE;
-	if (type->kind == PYTHON_TYPE) // of any metaclass
-		known = python_shape_member(python->shape, "type", false, offset);
-	if (known == NULL && type->dict_offset > 0 && (uint64_t)type->dict_offset == offset)
-		known = "__dict__"; // before members: of a type of C one says where it is
-	if (known != NULL) {
-		(void)snprintf(edge->name, sizeof(edge->name), "%s", known);
-		return;
-	}
 	for (unsigned i = 0; of != NULL && i < BASES_MAX; i++) {
-		known = i != 0 ? python_shape_member(python->shape, of->name, false, offset) : NULL;
+		const struct python_member *known = python_shape_member(python->shape, i == 0 ? first : of->name,
+		                                                        i == 0 && type->is_exception, offset);
+
 		if (known != NULL) {
-			(void)snprintf(edge->name, sizeof(edge->name), "%s", known);
+			member_edge(known->name, known->role, edge);
+			return;
+		}
+		if (i == 0 && type->dict_offset > 0 && (uint64_t)type->dict_offset == offset) {
+			member_edge("__dict__", PYTHON_MEMBER_NAMES, edge); // before members: of a type of C one says where it is
 			return;
 		}
 		if (member_of(python, of, offset, edge->name) || slot_of(python, of, offset, edge->name))
@@ -466,23 +472,16 @@ local_name(struct python_objects *python, uint64_t code, uint64_t index, char na
 	return false;
 }
 
-static void
-frame_edge(struct python_objects *python, uint64_t frame, uint64_t code, uint64_t at, struct python_edge *edge)
-{
-	uint64_t first = frame + python->shape->frame_locals;
-
-	edge->kind = PYTHON_EDGE_LOCAL;
-	function_text(python, code, edge->function);
-	if (at < first || !local_name(python, code, (at - first) / 8, edge->name))
-		edge->kind = PYTHON_EDGE_TEMPORARY;
-}
-
 void
 python_objects_local(struct python_objects *python, const struct python_frame *frame, uint64_t at,
                      struct python_edge *edge)
 {
-	*edge = (struct python_edge){ 0 };
-	frame_edge(python, frame->start, frame->code, at, edge);
+	uint64_t first = frame->start + python->shape->frame_locals;
+
+	*edge = (struct python_edge){ .kind = PYTHON_EDGE_LOCAL };
+	function_text(python, frame->code, edge->function);
+	if (at < first || !local_name(python, frame->code, (at - first) / 8, edge->name))
+		edge->kind = PYTHON_EDGE_TEMPORARY;
 }
 
 bool
@@ -506,20 +505,23 @@ python_objects_is_of_library(struct python_objects *python, const struct python_
 }
 
 /* After its function has ended a frame object has its frame inside; before that the frame lies elsewhere. */
-uint64_t
+struct python_frame
 python_objects_inner_frame(struct python_objects *python, const struct python_object *object)
 {
 	const struct python_layout *shape = python->shape;
+	const enum python_type_kind kind = object->type->kind;
+	uint64_t offset = kind == PYTHON_GENERATOR ? shape->generator_frame : shape->frame_inline;
+	bool is_inside = kind == PYTHON_GENERATOR ? offset != 0
+	                 : kind == PYTHON_FRAME && shape->frame_object != 0
+	                     ? WORD(object->addr + FRAME_OBJECT_FRAME) == object->addr + offset
+	                     : false;
+	struct python_frame frame = { .start = is_inside ? object->addr + offset : 0 };
 
-	if (object->type->kind == PYTHON_GENERATOR)
-		return shape->generator_frame != 0 ? object->addr + shape->generator_frame : 0;
-	if (object->type->kind != PYTHON_FRAME)
-		return 0;
-	if (shape->frame_object == 0)
-		return object->addr;
-	return WORD(object->addr + FRAME_OBJECT_FRAME) == object->addr + shape->frame_inline
-	           ? object->addr + shape->frame_inline
-	           : 0;
+	if (kind == PYTHON_FRAME && shape->frame_object == 0)
+		frame.start = object->addr;
+	if (frame.start != 0)
+		frame.code = python_objects_frame_code(python, frame.start);
+	return frame;
 }
 
 void
@@ -528,12 +530,11 @@ python_objects_edge(struct python_objects *python, const struct python_object *o
 {
 	struct python_type *type = object->type;
 	int64_t offset = (int64_t)(at - object->addr);
-	uint64_t frame = python_objects_inner_frame(python, object);
+	const struct python_frame frame = python_objects_inner_frame(python, object);
 
 	*edge = (struct python_edge){ 0 };
 	if (offset == PYTHON_OBJECT_TYPE) {
-		edge->kind = PYTHON_EDGE_ATTRIBUTE;
-		(void)snprintf(edge->name, sizeof(edge->name), "__class__");
+		member_edge("__class__", PYTHON_MEMBER_OBJECT, edge);
 	} else if (offset < 0 && item_at != 0) {
 		uint64_t values = WORD(at);
 
@@ -541,8 +542,7 @@ python_objects_edge(struct python_objects *python, const struct python_object *o
 
 		value_edge(python, type, (item_at - values) / 8, edge);
 	} else if (offset < 0) {
-		edge->kind = PYTHON_EDGE_ATTRIBUTE;
-		(void)snprintf(edge->name, sizeof(edge->name), "__dict__");
+		member_edge("__dict__", PYTHON_MEMBER_NAMES, edge);
 	} else if (type->has_inline_values && (uint64_t)offset >= type->basic_bytes + 8) {
 		value_edge(python, type, ((uint64_t)offset - type->basic_bytes - 8) / 8, edge);
 	} else if (type->kind == PYTHON_LIST && item_at != 0) {
@@ -555,8 +555,8 @@ python_objects_edge(struct python_objects *python, const struct python_object *o
 		dict_edge(python, object, item_at, edge);
 	} else if (type->kind == PYTHON_SET || type->kind == PYTHON_DEQUE) {
 		edge->kind = PYTHON_EDGE_ELEMENT;
-	} else if (frame != 0 && at >= frame + python->shape->frame_locals) {
-		frame_edge(python, frame, python_objects_frame_code(python, frame), at, edge);
+	} else if (frame.start != 0 && at >= frame.start + python->shape->frame_locals) {
+		python_objects_local(python, &frame, at, edge);
 	} else {
 		attribute_edge(python, type, (uint64_t)offset, edge);
 	}

@@ -454,6 +454,12 @@ python_objects_is_buffer(struct python_objects *python, const struct python_obje
 	       (kind == PYTHON_DEQUE && (offset == DEQUE_FIRST || offset == DEQUE_LAST));
 }
 
+static enum python_hold
+sure_if(bool is_so)
+{
+	return is_so ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+}
+
 /* References of a code object are from its first one to its last one; caches and borrowed words lie behind. */
 static enum python_hold
 code_hold(const struct python_objects *python, int64_t offset)
@@ -513,10 +519,10 @@ other_hold(struct python_objects *python, const struct python_object *object, ui
 	python_objects_edge(python, object, at, 0, &edge);
 	if (edge.kind != PYTHON_EDGE_ATTRIBUTE)
 		return PYTHON_HOLD_LIKELY;
-	return edge.name[0] != '\0' ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+	return sure_if(edge.role != PYTHON_MEMBER_BORROWED);
 }
 
-/* From 3.14 on there are tags in the lowest bits. */
+/* The code object of a frame, wherever that is. From 3.14 on there are tags in the lowest bits. */
 uint64_t
 python_objects_frame_code(struct python_objects *python, uint64_t frame)
 {
@@ -539,14 +545,14 @@ locals_of(struct python_objects *python, uint64_t code)
  * 3.8 to 3.10: a frame is an object. From 3.11 on some of the words in front of the locals are borrowed; from 3.14 on so is a local with a tag:
  * the caller's counts.
  */
-static enum python_hold
-frame_hold(struct python_objects *python, uint64_t frame, uint64_t code, uint64_t at)
+enum python_hold
+python_objects_frame_hold(struct python_objects *python, const struct python_frame *frame, uint64_t at)
 {
 	const struct python_layout *shape = python->shape;
-	uint64_t offset = at - frame;
+	uint64_t offset = at - frame->start;
 
 	if (offset >= shape->frame_locals)
-		return (offset - shape->frame_locals) / 8 < locals_of(python, code) && (WORD(at) & 1) == 0
+		return (offset - shape->frame_locals) / 8 < locals_of(python, frame->code) && (WORD(at) & 1) == 0
 		           ? PYTHON_HOLD_SURE
 		           : PYTHON_HOLD_PERHAPS;
 	if (shape->frame_object == 0)
@@ -564,18 +570,6 @@ inline_hold(struct python_objects *python, const struct python_object *object, u
 	uint64_t count = HALF(object->addr + object->type->basic_bytes) & 0xff;
 
 	return offset >= 8 && offset < 8 + 8 * count ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
-}
-
-enum python_hold
-python_objects_frame_hold(struct python_objects *python, const struct python_frame *frame, uint64_t at)
-{
-	return frame_hold(python, frame->start, frame->code, at);
-}
-
-static enum python_hold
-sure_if(bool is_so)
-{
-	return is_so ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
 }
 
 /* Words that every object of a kind has. */
@@ -626,7 +620,7 @@ python_objects_hold(struct python_objects *python, const struct python_object *o
 {
 	const struct python_type *type = object->type;
 	int64_t offset = (int64_t)(at - object->addr);
-	uint64_t frame = python_objects_inner_frame(python, object);
+	const struct python_frame frame = python_objects_inner_frame(python, object);
 
 	if (offset < 0)
 		return sure_if(is_attributes_word(python, object, offset));
@@ -639,8 +633,8 @@ python_objects_hold(struct python_objects *python, const struct python_object *o
 	if (type->item_bytes == 0 && (uint64_t)offset >= type->basic_bytes)
 		return type->has_inline_values ? inline_hold(python, object, (uint64_t)offset - type->basic_bytes)
 		                               : PYTHON_HOLD_NOT; // behind it, in its block
-	if (frame != 0 && at >= frame)
-		return frame_hold(python, frame, python_objects_frame_code(python, frame), at);
+	if (frame.start != 0 && at >= frame.start)
+		return python_objects_frame_hold(python, &frame, at);
 	if (type->kind != PYTHON_OTHER && (uint64_t)offset >= type->kind_bytes && type->item_bytes == 0)
 		return other_hold(python, object, at);
 	return kind_hold(python, object, offset);

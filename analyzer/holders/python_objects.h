@@ -153,11 +153,11 @@ bool python_objects_buffer_holds(struct python_objects *python, const struct pyt
 /* The next block of a deque; the first after 0. False: there is none. */
 bool python_objects_next_block(struct python_objects *python, const struct python_object *object, uint64_t *block);
 
-/* The frame in a generator, or in a frame object, or the frame object itself; 0 = none. */
-uint64_t python_objects_inner_frame(struct python_objects *python, const struct python_object *object);
-
 /* The code object of a frame, wherever that is. */
 uint64_t python_objects_frame_code(struct python_objects *python, uint64_t frame);
+
+/* The frame in a generator, or in a frame object, or the frame object itself: its start and code; start: 0 = none. */
+struct python_frame python_objects_inner_frame(struct python_objects *python, const struct python_object *object);
 
 /* NULL = no frame is there. */
 const struct python_frame *python_objects_frame(const struct python_objects *python, uint64_t addr);
@@ -220,6 +220,7 @@ enum python_edge_kind {
 };
 struct python_edge {
 	enum python_edge_kind kind;
+	enum python_member_role role; // of an attribute
 	uint64_t number;
 	char name[PYTHON_NAME_BYTES];
 	char function[2 * PYTHON_NAME_BYTES]; // "main() (service.py:10)"

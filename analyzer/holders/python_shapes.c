@@ -11,7 +11,10 @@
 #include "base/items.h"
 
 #define EXCEPTION "*" // of any type of exceptions
-#define BORROWED ""   // keeps nothing alive
+#define BORROWED "", PYTHON_MEMBER_BORROWED
+#define NAMES "__dict__", PYTHON_MEMBER_NAMES
+#define STORAGE "its storage", PYTHON_MEMBER_STORAGE
+#define DATA "data", PYTHON_MEMBER_DATA
 enum { ALL_FROM = 0x0308, ALL_TO = 0xffff };
 #define ALWAYS ALL_FROM, ALL_TO
 #define TYPE(type_, ...) TYPE_IN(type_, __VA_ARGS__)
@@ -25,32 +28,30 @@ static const struct {
 	const char *type;
 	uint16_t from; // versions
 	uint16_t to;
-	struct {
-		uint16_t offset;
-		const char *name;
-	} members[MEMBERS_MAX]; // as many as have a name
+	struct python_member members[MEMBERS_MAX]; // as many as have a name
 } types[] = {
-	TYPE(EXCEPTION, ALWAYS, { 16, "__dict__" }, { 24, "args" }),
+	TYPE(EXCEPTION, ALWAYS, { 16, NAMES }, { 24, "args" }),
 	TYPE(EXCEPTION, ALL_FROM, 0x030a, { 32, "__traceback__" }, { 40, "__context__" }, { 48, "__cause__" }),
 	TYPE(EXCEPTION, 0x030b, ALL_TO, { 32, "__notes__" }, { 40, "__traceback__" }, { 48, "__context__" },
 	     { 56, "__cause__" }),
 	TYPE("traceback", ALWAYS, { 16, "tb_next" }, { 24, "tb_frame" }),
 	TYPE("method", ALWAYS, { 16, "__func__" }, { 24, "__self__" }), TYPE("cell", ALWAYS, { 16, "cell_contents" }),
-	TYPE("type", ALWAYS, { 256, "__base__" }, { 264, "__dict__" }, { 336, "__bases__" }, { 344, "__mro__" },
+	TYPE("type", ALWAYS, { 256, "__base__" }, { 264, NAMES }, { 336, "__bases__" }, { 344, "__mro__" },
 	     { 352, "its cache" }, { 360, "its subclasses" }),
-	TYPE("module", ALWAYS, { 16, "__dict__" }), TYPE("classmethod", ALWAYS, { 16, "__func__" }),
+	TYPE("module", ALWAYS, { 16, NAMES }), TYPE("classmethod", ALWAYS, { 16, "__func__" }),
 	TYPE("staticmethod", ALWAYS, { 16, "__func__" }), TYPE("property", ALWAYS, { 16, "fget" }, { 24, "fset" }),
 	TYPE("builtin_function_or_method", ALWAYS, { 24, "__self__" }),
 	TYPE("function", ALL_FROM, 0x0309, { 16, "__code__" }, { 24, "__globals__" }, { 32, "__defaults__" },
-	     { 40, "__kwdefaults__" }, { 48, "__closure__" }, { 72, "__dict__" }),
+	     { 40, "__kwdefaults__" }, { 48, "__closure__" }, { 72, NAMES }),
 	TYPE("function", 0x030a, ALL_TO, { 16, "__globals__" }, { 48, "__code__" }, { 56, "__defaults__" },
-	     { 64, "__kwdefaults__" }, { 72, "__closure__" }, { 80, "__doc__" }, { 88, "__dict__" }, { 104, "__module__" },
+	     { 64, "__kwdefaults__" }, { 72, "__closure__" }, { 80, "__doc__" }, { 88, NAMES }, { 104, "__module__" },
 	     { 112, "__annotations__" }),
 	TYPE("frame", ALL_FROM, 0x030a, { 24, "f_back" }), TYPE("frame", 0x030b, ALL_TO, { 16, "f_back" }),
-	TYPE("generator", ALL_FROM, 0x030a, { 16, "gi_frame" }), TYPE("coroutine", ALL_FROM, 0x030a, { 16, "cr_frame" }),
+	TYPE("generator", ALL_FROM, 0x030a, { 16, "gi_frame", PYTHON_MEMBER_FRAME }),
+	TYPE("coroutine", ALL_FROM, 0x030a, { 16, "cr_frame", PYTHON_MEMBER_FRAME }),
 	TYPE("functools._lru_list_elem", ALWAYS, { 40, "key" }, { 48, "result" }),
 	TYPE("functools._lru_cache_wrapper", ALWAYS, { 72, "cache" }, { 88, "func" }),
-	TYPE("collections.OrderedDict", ALWAYS, { 64, "its storage" }), // of its nodes
+	TYPE("collections.OrderedDict", ALWAYS, { 64, STORAGE }), // of its nodes
 	TYPE("functools.partial", ALWAYS, { 16, "func" }, { 24, "args" }, { 32, "keywords" }),
 	TYPE("_asyncio.Task", 0x0308, 0x0308, { 104, "_fut_waiter" }, { 112, "_coro" }),
 	TYPE("_asyncio.Task", 0x0309, 0x0309, { 144, "_fut_waiter" }, { 152, "_coro" }),
@@ -62,8 +63,9 @@ static const struct {
 	TYPE("_asyncio.Future", ALWAYS, { 16, "_loop" }, { 24, "_callbacks" }, { 48, "_exception" }),
 	TYPE("_asyncio.Future", ALL_FROM, 0x0309, { 56, "_result" }),
 	TYPE("_asyncio.Future", 0x030a, ALL_TO, { 64, "_result" }),
-	TYPE("_thread._local", ALL_FROM, 0x030c, { 48, "dummies" }), // of each thread its dictionary
-	TYPE("_thread._local", 0x030d, ALL_TO, { 40, "dummies" }),
+	TYPE("_thread._local", ALL_FROM, 0x030c,
+	     { 48, "dummies", PYTHON_MEMBER_THREAD_NAMES }), // of each thread its dictionary
+	TYPE("_thread._local", 0x030d, ALL_TO, { 40, "dummies", PYTHON_MEMBER_THREAD_NAMES }),
 	TYPE("_thread._localdummy", ALL_FROM, 0x030c, { 16, BORROWED }), TYPE("memoryview", ALWAYS, { 64, "obj" }),
 	TYPE("mappingproxy", ALWAYS, { 16, "mapping" }),
 	TYPE("Context", ALL_FROM, 0x0309, { 16, "previous" }, { 24, "variables" }),
@@ -77,15 +79,15 @@ static const struct {
 	TYPE("filter", ALWAYS, { 16, "func" }, { 24, "iterable" }), TYPE("zip", ALWAYS, { 24, "iterables" }),
 	TYPE("enumerate", ALWAYS, { 24, "iterable" }), TYPE("_io.BufferedReader", ALWAYS, { 16, "raw" }),
 	TYPE("_io.TextIOWrapper", ALWAYS, { 32, "buffer" }),
-	TYPE("numpy.ndarray", ALWAYS, { 16, "data" }, { 32, "its storage" }, { 48, "base" }),  // its storage: of its shape
+	TYPE("numpy.ndarray", ALWAYS, { 16, DATA }, { 32, STORAGE }, { 48, "base" }),          // its storage: of its shape
 	TYPE("pandas._libs.internals.BlockManager", ALWAYS, { 24, "blocks" }, { 32, "axes" }), // blocks: 2.0 to 3.1
 	TYPE("pandas._libs.internals.NumpyBlock", ALWAYS, { 48, "values" }),                   // 2
 	TYPE("pandas._libs.internals.Block", ALWAYS, { 48, "values" }),                        // 3
-	TYPE("bytearray", ALWAYS, { 32, "data" }, { 40, "data" }), // data: where the first byte is
-	TYPE("bytearray", 0x030f, ALL_TO, { 56, "data" }),         // an object of bytes
+	TYPE("bytearray", ALWAYS, { 32, DATA }, { 40, DATA }), // data: where the first byte is
+	TYPE("bytearray", 0x030f, ALL_TO, { 56, DATA }),       // an object of bytes
 };
 
-const char *
+const struct python_member *
 python_shape_member(const struct python_layout *shape, const char *type, bool is_exception, uint64_t offset)
 {
 	for (size_t i = 0; i < COUNT_OF(types); i++) {
@@ -95,7 +97,7 @@ python_shape_member(const struct python_layout *shape, const char *type, bool is
 			continue;
 		for (size_t k = 0; k < MEMBERS_MAX && types[i].members[k].name != NULL; k++) {
 			if (types[i].members[k].offset == offset)
-				return types[i].members[k].name;
+				return &types[i].members[k];
 		}
 	}
 	return NULL;

@@ -35,8 +35,25 @@ python_shape_pool_bytes(const struct python_layout *shape)
 	return shape->version >= 0x030a ? 0x4000 : 0x1000;
 }
 
-/* The name of a member of a type of C; "" = the member keeps nothing alive. NULL = not known. */
-const char *python_shape_member(const struct python_layout *shape, const char *type, bool is_exception,
-                                uint64_t offset);
+/* What a member is for, where ways are told otherwise by it. */
+enum python_member_role {
+	PYTHON_MEMBER_OBJECT,
+	PYTHON_MEMBER_BORROWED,     // it keeps nothing alive
+	PYTHON_MEMBER_NAMES,        // a dictionary of attributes
+	PYTHON_MEMBER_THREAD_NAMES, // that has one for each thread
+	PYTHON_MEMBER_FRAME,        // of a generator
+	PYTHON_MEMBER_STORAGE,      // where items are, or what says how they are
+	PYTHON_MEMBER_DATA,         // the first byte of what it is for
+};
+
+struct python_member {
+	uint16_t offset;
+	const char *name;
+	enum python_member_role role;
+};
+
+/* A member of a type of C; NULL = not known. */
+const struct python_member *python_shape_member(const struct python_layout *shape, const char *type, bool is_exception,
+                                                uint64_t offset);
 
 #endif

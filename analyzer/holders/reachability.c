@@ -15,28 +15,29 @@
 
 #include "base/memory.h"
 
-#define PIECE_BYTES (UINT64_C(1) << 20) // between two looks at the clock
-
 struct flood {
 	struct process_memory *memory;
 	const struct stopped_process *process;
 	struct live_blocks *blocks;
 	const struct root_ranges *ranges;
 	struct reachability *found;
-	uint64_t deadline_ns;
 	struct address_range *pending; // blocks whose words were not looked at yet
 	size_t pending_count;
 	size_t pending_room;
-	bool is_full;    // some had no place
-	bool is_leaving; // what is reached is counted as indirectly lost and unlisted; else it is marked
-	struct live_block from;
+	bool is_full; // some had no place
+	enum {
+		REACHED_IS_MARKED,
+		REACHED_IS_HELD, // marked alone, but for the block itself
+		REACHED_LEAVES   // counted as indirectly lost, and unlisted
+	} reached;
+	uint64_t from;      // of the block itself
+	bool is_of_circles; // what is left: its blocks lead to each other
 };
 
 static bool
 is_late(struct flood *flood)
 {
-	flood->found->is_unfinished = flood->found->is_unfinished ||
-	                              stopped_process_time(flood->process) > flood->deadline_ns;
+	flood->found->is_unfinished = flood->found->is_unfinished || process_memory_is_late(flood->memory);
 	return flood->found->is_unfinished;
 }
 
@@ -72,35 +73,29 @@ see_word(void *context, uint64_t at, uint64_t word)
 	(void)at;
 	if (!live_blocks_find(flood->blocks, word, &block))
 		return true;
-	if (flood->is_leaving) {
-		if (push(flood, &block)) {
-			count(flood->found, &block, REACH_INDIRECTLY_LOST);
-			live_blocks_unlist(flood->blocks, &block);
-		}
-	} else if (live_blocks_mark(flood->blocks, &block)) {
-		(void)push(flood, &block);
+	switch (flood->reached) {
+	case REACHED_IS_MARKED:
+		if (live_blocks_mark(flood->blocks, &block))
+			(void)push(flood, &block);
+		break;
+	case REACHED_IS_HELD:
+		if (block.addr != flood->from)
+			(void)live_blocks_mark(flood->blocks, &block);
+		break;
+	case REACHED_LEAVES:
+		if (!push(flood, &block))
+			break;
+		count(flood->found, &block, REACH_INDIRECTLY_LOST);
+		live_blocks_unlist(flood->blocks, &block);
+		break;
 	}
 	return true;
-}
-
-/* Piece by piece: one mapping may be as large as all memory. */
-static void
-scan(struct flood *flood, uint64_t start, uint64_t end, process_memory_visitor *visitor)
-{
-	while (start < end) {
-		uint64_t until = end - start > PIECE_BYTES ? start + PIECE_BYTES : end;
-
-		(void)process_memory_scan(flood->memory, start, until, live_blocks_range(flood->blocks), visitor, flood);
-		if (until < end && is_late(flood))
-			return;
-		start = until;
-	}
 }
 
 static void
 look_into(struct flood *flood, uint64_t start, uint64_t end)
 {
-	scan(flood, start, end, see_word);
+	(void)process_memory_scan(flood->memory, start, end, live_blocks_range(flood->blocks), see_word, flood);
 }
 
 static void
@@ -163,76 +158,46 @@ take_reachable(void *context, const struct live_block *block)
 /* ---- what is lost: nothing else is listed any more, and no bit is set ---- */
 
 static bool
-see_word_of_lost(void *context, uint64_t at, uint64_t word)
-{
-	struct flood *flood = context;
-	struct live_block block;
-
-	(void)at;
-	if (live_blocks_find(flood->blocks, word, &block) && block.addr != flood->from.addr)
-		(void)live_blocks_mark(flood->blocks, &block);
-	return true;
-}
-
-static bool
 mark_what_it_holds(void *context, const struct live_block *block)
 {
 	struct flood *flood = context;
 
-	flood->from = *block;
-	scan(flood, block->addr, block->addr + block->bytes, see_word_of_lost);
-	return !is_late(flood);
-}
-
-/* The block and all to which it leads leave the list. */
-static void
-take_lost(struct flood *flood, const struct live_block *block)
-{
-	count(flood->found, block, REACH_DIRECTLY_LOST);
-	live_blocks_unlist(flood->blocks, block);
+	flood->from = block->addr;
 	look_into(flood, block->addr, block->addr + block->bytes);
-	drain(flood);
-}
-
-static bool
-take_direct(void *context, const struct live_block *block)
-{
-	struct flood *flood = context;
-
-	if (!live_blocks_is_marked(flood->blocks, block))
-		take_lost(flood, block);
 	return !is_late(flood);
 }
 
-/* The blocks that are left lead to each other in circles. */
+/* A block to which no lost block leads, and then the first of each circle, leaves the list with all to which it leads. */
 static bool
-take_first_of_circle(void *context, const struct live_block *block)
+take_lost(void *context, const struct live_block *block)
 {
 	struct flood *flood = context;
 
-	take_lost(flood, block);
+	if (flood->is_of_circles || !live_blocks_is_marked(flood->blocks, block)) {
+		count(flood->found, block, REACH_DIRECTLY_LOST);
+		live_blocks_unlist(flood->blocks, block);
+		look_into(flood, block->addr, block->addr + block->bytes);
+		drain(flood);
+	}
 	return !is_late(flood);
 }
 
 void
 reachability_find(struct process_memory *memory, const struct stopped_process *process, struct live_blocks *blocks,
-                  const struct root_ranges *ranges, uint64_t deadline_ns, struct reachability *found)
+                  const struct root_ranges *ranges, struct reachability *found)
 {
-	struct flood flood = { .memory = memory,
-		                   .process = process,
-		                   .blocks = blocks,
-		                   .ranges = ranges,
-		                   .found = found,
-		                   .deadline_ns = deadline_ns };
+	struct flood flood = { .memory = memory, .process = process, .blocks = blocks, .ranges = ranges, .found = found };
 
 	*found = (struct reachability){ 0 };
 	mark_from_roots(&flood);
 	(void)live_blocks_visit(blocks, take_reachable, &flood);
 	live_blocks_unmark_all(blocks);
+	flood.reached = REACHED_IS_HELD;
 	(void)live_blocks_visit(blocks, mark_what_it_holds, &flood);
-	flood.is_leaving = true;
-	(void)live_blocks_visit(blocks, take_direct, &flood);
-	(void)live_blocks_visit(blocks, take_first_of_circle, &flood);
+	flood.reached = REACHED_LEAVES;
+	(void)live_blocks_visit(blocks, take_lost, &flood);
+	flood.is_of_circles = true;
+	(void)live_blocks_visit(blocks, take_lost, &flood);
 	free(flood.pending);
 }
 

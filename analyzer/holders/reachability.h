@@ -32,9 +32,9 @@ struct reachability {
 	bool is_unfinished; // there was no time: the counts say nothing
 };
 
-/* deadline_ns: of the process's standing still. No block is listed any more afterwards. */
+/* Until the memory's deadline. No block is listed any more afterwards. */
 void reachability_find(struct process_memory *memory, const struct stopped_process *process, struct live_blocks *blocks,
-                       const struct root_ranges *ranges, uint64_t deadline_ns, struct reachability *found);
+                       const struct root_ranges *ranges, struct reachability *found);
 void reachability_free(struct reachability *found);
 
 #endif

@@ -192,15 +192,11 @@ add_without_own(struct search *search, const struct memory_region *region, uint6
 static void
 see_recorder(struct search *search, uint64_t base)
 {
-	Elf64_Ehdr head;
 	Elf64_Phdr part;
 
 	search->recorder_start = base;
-	if (!process_memory_read(search->memory, base, &head, sizeof(head)))
-		return;
-	for (unsigned i = 0; i < head.e_phnum; i++) {
-		if (process_memory_read(search->memory, base + head.e_phoff + i * sizeof(part), &part, sizeof(part)) &&
-		    part.p_type == PT_LOAD)
+	for (unsigned i = 0; process_memory_header(search->memory, base, i, &part); i++) {
+		if (part.p_type == PT_LOAD)
 			search->recorder_end = PAGE_UP(base + part.p_vaddr + part.p_memsz);
 	}
 }

@@ -147,12 +147,6 @@ stopped_process_stop(const char *command, pid_t pid, uint64_t wait_ns, struct st
 }
 
 uint64_t
-stopped_process_time(const struct stopped_process *process)
-{
-	return clock_monotonic_ns() - process->since_ns;
-}
-
-uint64_t
 stopped_process_resume(struct stopped_process *process)
 {
 	for (size_t i = 0; i < process->count && !process->is_image; i++) {
@@ -163,7 +157,7 @@ stopped_process_resume(struct stopped_process *process)
 		(void)waitpid(process->threads[i].number, NULL, __WALL | WNOHANG);
 	}
 	(void)alarm(0);
-	return stopped_process_time(process);
+	return clock_monotonic_ns() - process->since_ns;
 }
 
 void

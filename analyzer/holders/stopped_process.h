@@ -54,9 +54,6 @@ void stopped_registers_take(struct stopped_thread *thread, const void *registers
 /* For each of `registers` its number in debug information; UINT8_MAX = none. */
 extern const uint8_t stopped_registers_dwarf[MACHINE_REGISTERS];
 
-/* How long it has stood still, in ns. */
-uint64_t stopped_process_time(const struct stopped_process *process);
-
 /*
  * Lets the process go on. Returns how long it stood still. Nothing but SIGKILL ends a process that stands still; its memory is gone
  * then, and what was read of it is incomplete. The threads' list stays until stopped_process_free().

@@ -14,7 +14,6 @@
 #include "base/sorted.h"
 #include "base/text_start.h"
 
-#define PARTS_MAX 64
 #define LIBRARIES_MAX 4096u // with thread-local variables, in the loader's list
 #define AREAS_MAX 65536u
 #define ENTRY_BYTES 16u // of a thread's table: where the variables are, and what is to be freed
@@ -64,14 +63,10 @@ offset_of(struct search *search, const char *symbol, uint64_t *offset)
 static uint64_t
 bytes_of(struct process_memory *memory, const struct process_module *module)
 {
-	Elf64_Ehdr head;
 	Elf64_Phdr part;
 
-	if (!process_memory_read(memory, module->start, &head, sizeof(head)) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
-		return 0;
-	for (unsigned i = 0; i < head.e_phnum && i < PARTS_MAX; i++) {
-		if (process_memory_read(memory, module->start + head.e_phoff + i * sizeof(part), &part, sizeof(part)) &&
-		    part.p_type == PT_TLS)
+	for (unsigned i = 0; process_memory_header(memory, module->start, i, &part); i++) {
+		if (part.p_type == PT_TLS)
 			return part.p_memsz;
 	}
 	return 0;

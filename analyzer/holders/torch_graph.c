@@ -82,8 +82,7 @@ reach(struct walk *walk, uint64_t word, bool is_from_object)
 }
 
 void
-torch_graph_count(struct process_look *look, struct process_modules *modules, uint64_t start, uint64_t deadline_ns,
-                  struct torch_graph *graph)
+torch_graph_count(struct process_look *look, struct process_modules *modules, uint64_t start, struct torch_graph *graph)
 {
 	struct walk walk = { .look = look, .modules = modules, .graph = graph };
 
@@ -94,7 +93,7 @@ torch_graph_count(struct process_look *look, struct process_modules *modules, ui
 	for (size_t i = 0; i < walk.count && !graph->is_cut; i++) {
 		bool is_object = table_of(&walk, &walk.blocks[i]) != 0;
 
-		if (i % BLOCKS_UNREGARDED == 0 && stopped_process_time(&look->process) > deadline_ns)
+		if (i % BLOCKS_UNREGARDED == 0 && process_memory_is_late(&look->memory))
 			graph->is_cut = true;
 		for (uint64_t at = 0; at + 8 <= walk.blocks[i].bytes && at < (is_object ? OBJECT_BYTES : PLAIN_BYTES_MAX);
 		     at += 8)

@@ -27,8 +27,7 @@ struct torch_graph {
 	uint32_t counts[TORCH_GRAPH_TABLES];
 };
 
-/* deadline_ns: how long the process may have stood still. */
-void torch_graph_count(struct process_look *look, struct process_modules *modules, uint64_t start, uint64_t deadline_ns,
+void torch_graph_count(struct process_look *look, struct process_modules *modules, uint64_t start,
                        struct torch_graph *graph);
 
 /* Is it a table of a library of PyTorch? */

@@ -15,7 +15,7 @@ import estimates
 import interpreters
 import harness
 from harness import HERE, KMEMSHIM, kmemshim, plain_env, run
-from test_lost import FORBID, LARGE, TRACE, Waiting, of_text
+from test_lost import FORBID, LARGE, TRACE, WAITS, Waiting, of_text
 
 FOLDER = HERE / "holders"
 SAID = re.compile(r'"""(held|lost|unseen|unfinished)  (.*)\n')
@@ -322,9 +322,6 @@ def test_members_of_what_stands_in_nodes_of_containers_have_names(part, options,
 
 
 CIRCLE = """
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 typedef char *text;
 struct inner { long number; text data; };
 struct outer { struct inner part; long count; };
@@ -334,9 +331,7 @@ int main(void)
     char *block = malloc(1000000);
     memset(block, 1, 1000000);
     kept.part.data = block;
-    puts("ready");
-    fflush(stdout);
-    return getchar() == 'x' ? kept.count != 0 : 3;
+    return WAIT(kept.count == 0);
 }
 """
 
@@ -347,7 +342,7 @@ int main(void)
     ("text", "text", "kept"),  # another name for itself
 ])
 def test_types_that_lead_in_a_circle_have_no_members(entry, leads, wanted, tmp_path):
-    (tmp_path / "circle.c").write_text(CIRCLE)
+    (tmp_path / "circle.c").write_text(WAITS + CIRCLE)
     assert run(["gcc", "-g", "-O1", "-dA", "-S", tmp_path / "circle.c", "-o", tmp_path / "circle.s"]).returncode == 0
     parts = re.split(r"(?=\(DIE \(0x[0-9a-f]+\))", (tmp_path / "circle.s").read_text())
 
@@ -375,8 +370,6 @@ def test_a_list_of_c_that_is_longer_than_passes_go(built, tmp_path):
 
 
 ALTERNATING = """
-#include <stdio.h>
-#include <stdlib.h>
 struct odd { struct even *next; void *payload; };
 struct even { struct odd *next; long more[9]; };
 static struct odd *head;
@@ -389,9 +382,7 @@ int main(void)
         head = make_odd(make_even(head));
         head->payload = i == 0 ? make_payload() : NULL;
     }
-    puts("ready");
-    fflush(stdout);
-    return getchar() == 'x' ? head == NULL : 3;
+    return WAIT(head != NULL);
 }
 """
 
@@ -413,8 +404,7 @@ def page_tables_kib(pid):
 
 def test_memory_that_was_never_used_is_not_read(tmp_path):
     """Reading it would fill page tables of the program: 16 MiB here."""
-    source = ALTERNATING.replace("#include <stdlib.h>", "#include <stdlib.h>\n#include <sys/mman.h>").replace(
-        "{\n    for", "{\n    mmap(NULL, 8UL << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);\n    for")
+    source = ALTERNATING.replace("{\n    for", "{\n    mmap(NULL, 8UL << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);\n    for")
     assert "mmap" in source
     with Waiting(of_text(tmp_path, source), tmp_path / "out") as waiting:
         before_kib = page_tables_kib(waiting.pid)
@@ -506,18 +496,11 @@ def test_thread_local_variables_of_a_library_that_was_loaded_later(is_stripped, 
 
 
 BELOW_A_STACK = """
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #define BYTES (1 << 20)
 static void *map(void *at) { return mmap(at, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0); }
 static void *waits(void *nothing)
 {
-    puts("ready");
-    fflush(stdout);
-    return getchar() == 'x' ? nothing : "";
+    return WAIT(1) == 0 ? nothing : "";
 }
 int main(void)
 {
@@ -663,22 +646,18 @@ print("ready", flush=True)
 sys.stdin.readline()
 """
 HOSTILE_MEMBER = """
-#include <stdio.h>
-#include <stdlib.h>
 struct two { long number; void *the_member; } kept;
 int main(void)
 {
     kept.the_member = malloc(3000000);
-    puts("ready");
-    fflush(stdout);
-    return getchar() == 'x' ? kept.number != 0 : 3;
+    return WAIT(kept.number == 0);
 }
 """
 
 
 def test_names_steer_no_terminal_and_hide_no_way(tmp_path):
     (tmp_path / "names.py").write_text(HOSTILE_NAMES)
-    (tmp_path / "member.c").write_text(HOSTILE_MEMBER)
+    (tmp_path / "member.c").write_text(WAITS + HOSTILE_MEMBER)
     assert run(["gcc", "-g", "-O1", "-S", tmp_path / "member.c", "-o", tmp_path / "member.s"]).returncode == 0
     text = (tmp_path / "member.s").read_text()
     assert '"the_member"' in text
@@ -696,8 +675,6 @@ def test_names_steer_no_terminal_and_hide_no_way(tmp_path):
 
 
 EMPTY_BLOCKS = """
-#include <stdio.h>
-#include <stdlib.h>
 void *large, *empty[3];
 __attribute__((noinline)) static void *make(size_t bytes) { return malloc(bytes); }
 int main(void)
@@ -705,9 +682,7 @@ int main(void)
     large = make(40 << 20);
     for (int i = 0; i < 3; i++)
         empty[i] = make(0);
-    puts("ready");
-    fflush(stdout);
-    return getchar() == 'x' ? large == empty[0] : 3;
+    return WAIT(large != empty[0]);
 }
 """
 

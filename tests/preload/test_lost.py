@@ -16,9 +16,17 @@ from harness import HERE, KMEMSHIM, compile_c, kmemshim, plain_env, run, shim_en
 
 SANITIZER = ("-fsanitize=leak", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls")
 COMPILERS = {"lost.c": ("gcc", ()), "lost.cc": ("g++", ("-std=gnu++17",))}
-LARGE = """
+# In front of programs that are compiled here.
+WAITS = """
+#include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#define WAIT(is_as_it_was) (puts("ready"), fflush(stdout), getchar() == 'x' && (is_as_it_was) ? 0 : 3)
+"""
+LARGE = """
 static void **kept;
 int main(void)
 {
@@ -26,14 +34,10 @@ int main(void)
     kept = malloc(count * sizeof(*kept));
     for (size_t i = 0; i < count; i++)
         kept[i] = &kept[i * 4099 %% count];
-    puts("ready");
-    fflush(stdout);
-    return getchar() == 'x' ? (kept[1] == 0) : 3;
+    return WAIT(kept[1] != 0);
 }
 """
 WIDE = """
-#include <stdio.h>
-#include <stdlib.h>
 struct node { struct node *next; };
 static struct node **kept;
 int main(void)
@@ -44,16 +48,10 @@ int main(void)
         kept[i] = calloc(1, sizeof(struct node));
         kept[i]->next = calloc(1, sizeof(struct node));
     }
-    puts("ready");
-    fflush(stdout);
-    return getchar() == 'x' ? (kept[1] == 0) : 3;
+    return WAIT(kept[1] != 0);
 }
 """
 CHANCE = """
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 static volatile uintptr_t numbers[12];
 __attribute__((noinline)) static uintptr_t few(void) { return (uintptr_t)memset(malloc(100), 1, 100); }
 __attribute__((noinline)) static uintptr_t many(void) { return (uintptr_t)memset(malloc(100), 1, 100); }
@@ -63,9 +61,7 @@ int main(void)
         numbers[0] = few();
     for (int i = 0; i < 100; i++)
         numbers[1 + i % 10] = many();
-    puts("ready");
-    fflush(stdout);
-    return getchar() == 'x' ? numbers[0] == 0 : 3;
+    return WAIT(numbers[0] != 0);
 }
 """
 TRACE = """
@@ -136,7 +132,7 @@ def build(folder, source, *flags):
 
 def of_text(folder, text):
     source = folder / "program.c"
-    source.write_text(text)
+    source.write_text(WAITS + text)
     return compile_c(source, folder / "program")
 
 
@@ -234,7 +230,7 @@ def test_the_text_says_how_much_and_where(tmp_path):
 
 
 def test_a_number_that_looks_like_a_pointer_is_told_as_chance(tmp_path):
-    (tmp_path / "chance.c").write_text(CHANCE)
+    (tmp_path / "chance.c").write_text(WAITS + CHANCE)
     assert run(["gcc", "-g", "-O1", tmp_path / "chance.c", "-o", tmp_path / "chance"]).returncode == 0
     with Waiting(tmp_path / "chance", tmp_path / "out") as program:
         done = kmemshim("lost", program.pid, *STOP)

@@ -454,13 +454,13 @@ TEST(members_have_the_names_of_their_version)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *name = python_shape_member(python_layout_find(cases[i].version, false), cases[i].type,
-		                                       cases[i].is_exception, cases[i].offset);
+		const struct python_member *member = python_shape_member(python_layout_find(cases[i].version, false),
+		                                                         cases[i].type, cases[i].is_exception, cases[i].offset);
 
 		if (cases[i].name == NULL)
-			assert_null(name);
+			assert_null(member);
 		else
-			assert_string_equal(name, cases[i].name);
+			assert_string_equal(member->name, cases[i].name);
 	}
 	assert_null(python_layout_find(0x03070000, false));
 	assert_null(python_layout_find(0x03100000, false));
