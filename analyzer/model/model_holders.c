@@ -96,6 +96,14 @@ model_holders_are_circles(const struct holders_way *way)
 	return way->kind == HOLDERS_LOST && way->step_count != 0 && way->steps[0].kind == WAY_OBJECT;
 }
 
+bool
+model_holders_came_late(const struct holders *holders)
+{
+	const struct holders_way *way = holders->line_count != 0 ? model_holders_way(&holders->lines[0]) : NULL;
+
+	return way != NULL && ANY(step, way->steps, way->step_count, step->kind == WAY_RELEASED);
+}
+
 const struct holders_line *
 model_holders_of(const struct model *model, const struct model_frame *where, enum domain_kind kind)
 {

@@ -163,6 +163,8 @@ const struct holders_line *model_holders_of(const struct model *model, const str
                                             enum domain_kind kind);
 /* Are they objects of Python's to which nothing leads but themselves, which their counters keep alive? A lost block of C is none. */
 bool model_holders_are_circles(const struct holders_way *way);
+/* Was the program letting go of what the first line holds? */
+bool model_holders_came_late(const struct holders *holders);
 /* Does no name of the program lead there, but a stack, a register or native code below Python: of a call that goes on? */
 bool model_holders_is_of_call(const struct holders_way *way);
 /* Is its root a local variable of this function? */

@@ -50,6 +50,21 @@ TEST(lines_and_ways_are_read)
 	release(holders);
 }
 
+TEST(a_look_may_come_too_late)
+{
+	for (unsigned is_late = 0; is_late < 2; is_late++) {
+		OWNED char *look = memory_printed(
+			HEAD_TEXT
+			"[{\"place\": \"a.py:3 f\", \"samples\": 32, \"ways\": [{\"kind\": \"perhaps\", \"text\": \"\","
+			" \"steps\": [{\"kind\": \"stack\", \"count\": 7}, {\"kind\": \"%s\", \"name\": \"list\"}], \"samples\": 30}]}]}",
+			is_late ? "released" : "object");
+		struct holders *holders = read_text(look);
+
+		assert_int_equal(model_holders_came_late(holders), is_late);
+		release(holders);
+	}
+}
+
 /* Of a look before there were steps, or of one with a step that is none of ours, the text is told. */
 TEST(a_way_without_steps_has_its_text)
 {
