@@ -71,7 +71,7 @@ model_holders_free(struct holders *holders)
 	*holders = (struct holders){ 0 };
 }
 
-/* The line of the heap, or that of small objects. An older look took both together: its lines are of the heap. */
+/* The line of the heap, or that of small objects. An older look, whose ways are words alone, took both together. */
 static const struct holders_line *
 line_in(const struct holders *holders, const struct model_frame *where, bool is_estimated)
 {
@@ -85,7 +85,7 @@ line_in(const struct holders *holders, const struct model_frame *where, bool is_
 			continue;
 		if (line->is_estimated == is_estimated)
 			return line;
-		older = line->is_estimated ? line : older;
+		older = line->is_estimated && !ANY(way, line->ways, line->way_count, way->step_count != 0) ? line : older;
 	}
 	return older;
 }
