@@ -189,14 +189,11 @@ look(int fd, const char *pid, const struct model *model, const struct holders *n
 		holders = model_holders_made((uint32_t)strtoul(pid, NULL, 10));
 		holders.why = text_pool_add_text(holders.texts, why);
 	}
-	if (before != NULL && before->line_count != 0 && model_holders_came_late(&holders)) {
-		model_holders_free(&holders); // what was found before tells more
-		return;
-	}
 	holders.sequence = before != NULL ? before->sequence + 1 : 1;
 	holders.volume_bytes = now->volume_bytes;
 	holders.leak_bytes = now->leak_bytes;
-	keep(fd, &holders);
+	if (before == NULL || before->line_count == 0 || !model_holders_came_late(&holders)) // else that one tells more
+		keep(fd, &holders);
 	model_holders_free(&holders);
 }
 

@@ -11,7 +11,7 @@
 #include "base/items.h"
 
 #define EXCEPTION "*" // of any type of exceptions
-#define NAMED(name) name, PYTHON_MEMBER_OBJECT
+#define AS(name) name, PYTHON_MEMBER_OBJECT
 #define BORROWED "", PYTHON_MEMBER_BORROWED
 #define NAMES "__dict__", PYTHON_MEMBER_NAMES
 #define STORAGE "its storage", PYTHON_MEMBER_STORAGE
@@ -31,66 +31,63 @@ static const struct {
 	uint16_t to;
 	struct python_member members[MEMBERS_MAX]; // as many as have a name
 } types[] = {
-	TYPE(EXCEPTION, ALWAYS, { 16, NAMES }, { 24, NAMED("args") }),
-	TYPE(EXCEPTION, ALL_FROM, 0x030a, { 32, NAMED("__traceback__") }, { 40, NAMED("__context__") },
-	     { 48, NAMED("__cause__") }),
-	TYPE(EXCEPTION, 0x030b, ALL_TO, { 32, NAMED("__notes__") }, { 40, NAMED("__traceback__") },
-	     { 48, NAMED("__context__") }, { 56, NAMED("__cause__") }),
-	TYPE("traceback", ALWAYS, { 16, NAMED("tb_next") }, { 24, NAMED("tb_frame") }),
-	TYPE("method", ALWAYS, { 16, NAMED("__func__") }, { 24, NAMED("__self__") }),
-	TYPE("cell", ALWAYS, { 16, NAMED("cell_contents") }),
-	TYPE("type", ALWAYS, { 256, NAMED("__base__") }, { 264, NAMES }, { 336, NAMED("__bases__") },
-	     { 344, NAMED("__mro__") }, { 352, NAMED("its cache") }, { 360, NAMED("its subclasses") }),
-	TYPE("module", ALWAYS, { 16, NAMES }), TYPE("classmethod", ALWAYS, { 16, NAMED("__func__") }),
-	TYPE("staticmethod", ALWAYS, { 16, NAMED("__func__") }),
-	TYPE("property", ALWAYS, { 16, NAMED("fget") }, { 24, NAMED("fset") }),
-	TYPE("builtin_function_or_method", ALWAYS, { 24, NAMED("__self__") }),
-	TYPE("function", ALL_FROM, 0x0309, { 16, NAMED("__code__") }, { 24, NAMED("__globals__") },
-	     { 32, NAMED("__defaults__") }, { 40, NAMED("__kwdefaults__") }, { 48, NAMED("__closure__") }, { 72, NAMES }),
-	TYPE("function", 0x030a, ALL_TO, { 16, NAMED("__globals__") }, { 48, NAMED("__code__") },
-	     { 56, NAMED("__defaults__") }, { 64, NAMED("__kwdefaults__") }, { 72, NAMED("__closure__") },
-	     { 80, NAMED("__doc__") }, { 88, NAMES }, { 104, NAMED("__module__") }, { 112, NAMED("__annotations__") }),
-	TYPE("frame", ALL_FROM, 0x030a, { 24, NAMED("f_back") }), TYPE("frame", 0x030b, ALL_TO, { 16, NAMED("f_back") }),
+	TYPE(EXCEPTION, ALWAYS, { 16, NAMES }, { 24, AS("args") }),
+	TYPE(EXCEPTION, ALL_FROM, 0x030a, { 32, AS("__traceback__") }, { 40, AS("__context__") }, { 48, AS("__cause__") }),
+	TYPE(EXCEPTION, 0x030b, ALL_TO, { 32, AS("__notes__") }, { 40, AS("__traceback__") }, { 48, AS("__context__") },
+	     { 56, AS("__cause__") }),
+	TYPE("traceback", ALWAYS, { 16, AS("tb_next") }, { 24, AS("tb_frame") }),
+	TYPE("method", ALWAYS, { 16, AS("__func__") }, { 24, AS("__self__") }),
+	TYPE("cell", ALWAYS, { 16, AS("cell_contents") }),
+	TYPE("type", ALWAYS, { 256, AS("__base__") }, { 264, NAMES }, { 336, AS("__bases__") }, { 344, AS("__mro__") },
+	     { 352, AS("its cache") }, { 360, AS("its subclasses") }),
+	TYPE("module", ALWAYS, { 16, NAMES }), TYPE("classmethod", ALWAYS, { 16, AS("__func__") }),
+	TYPE("staticmethod", ALWAYS, { 16, AS("__func__") }),
+	TYPE("property", ALWAYS, { 16, AS("fget") }, { 24, AS("fset") }),
+	TYPE("builtin_function_or_method", ALWAYS, { 24, AS("__self__") }),
+	TYPE("function", ALL_FROM, 0x0309, { 16, AS("__code__") }, { 24, AS("__globals__") }, { 32, AS("__defaults__") },
+	     { 40, AS("__kwdefaults__") }, { 48, AS("__closure__") }, { 72, NAMES }),
+	TYPE("function", 0x030a, ALL_TO, { 16, AS("__globals__") }, { 48, AS("__code__") }, { 56, AS("__defaults__") },
+	     { 64, AS("__kwdefaults__") }, { 72, AS("__closure__") }, { 80, AS("__doc__") }, { 88, NAMES },
+	     { 104, AS("__module__") }, { 112, AS("__annotations__") }),
+	TYPE("frame", ALL_FROM, 0x030a, { 24, AS("f_back") }), TYPE("frame", 0x030b, ALL_TO, { 16, AS("f_back") }),
 	TYPE("generator", ALL_FROM, 0x030a, { 16, "gi_frame", PYTHON_MEMBER_FRAME }),
 	TYPE("coroutine", ALL_FROM, 0x030a, { 16, "cr_frame", PYTHON_MEMBER_FRAME }),
-	TYPE("functools._lru_list_elem", ALWAYS, { 40, NAMED("key") }, { 48, NAMED("result") }),
-	TYPE("functools._lru_cache_wrapper", ALWAYS, { 72, NAMED("cache") }, { 88, NAMED("func") }),
+	TYPE("functools._lru_list_elem", ALWAYS, { 40, AS("key") }, { 48, AS("result") }),
+	TYPE("functools._lru_cache_wrapper", ALWAYS, { 72, AS("cache") }, { 88, AS("func") }),
 	TYPE("collections.OrderedDict", ALWAYS, { 64, STORAGE }), // of its nodes
-	TYPE("functools.partial", ALWAYS, { 16, NAMED("func") }, { 24, NAMED("args") }, { 32, NAMED("keywords") }),
-	TYPE("_asyncio.Task", 0x0308, 0x0308, { 104, NAMED("_fut_waiter") }, { 112, NAMED("_coro") }),
-	TYPE("_asyncio.Task", 0x0309, 0x0309, { 144, NAMED("_fut_waiter") }, { 152, NAMED("_coro") }),
-	TYPE("_asyncio.Task", 0x030a, 0x030a, { 152, NAMED("_fut_waiter") }, { 160, NAMED("_coro") }),
-	TYPE("_asyncio.Task", 0x030b, 0x030c, { 128, NAMED("_fut_waiter") }, { 136, NAMED("_coro") }),
-	TYPE("_asyncio.Task", 0x030d, 0x030d, { 112, NAMED("_fut_waiter") }, { 120, NAMED("_coro") }),
-	TYPE("_asyncio.Task", 0x030e, ALL_TO, { 120, NAMED("_fut_waiter") }, { 128, NAMED("_coro") }),
+	TYPE("functools.partial", ALWAYS, { 16, AS("func") }, { 24, AS("args") }, { 32, AS("keywords") }),
+	TYPE("_asyncio.Task", 0x0308, 0x0308, { 104, AS("_fut_waiter") }, { 112, AS("_coro") }),
+	TYPE("_asyncio.Task", 0x0309, 0x0309, { 144, AS("_fut_waiter") }, { 152, AS("_coro") }),
+	TYPE("_asyncio.Task", 0x030a, 0x030a, { 152, AS("_fut_waiter") }, { 160, AS("_coro") }),
+	TYPE("_asyncio.Task", 0x030b, 0x030c, { 128, AS("_fut_waiter") }, { 136, AS("_coro") }),
+	TYPE("_asyncio.Task", 0x030d, 0x030d, { 112, AS("_fut_waiter") }, { 120, AS("_coro") }),
+	TYPE("_asyncio.Task", 0x030e, ALL_TO, { 120, AS("_fut_waiter") }, { 128, AS("_coro") }),
 	/* A task is a future. _callbacks: the first one. */
-	TYPE("_asyncio.Future", ALWAYS, { 16, NAMED("_loop") }, { 24, NAMED("_callbacks") }, { 48, NAMED("_exception") }),
-	TYPE("_asyncio.Future", ALL_FROM, 0x0309, { 56, NAMED("_result") }),
-	TYPE("_asyncio.Future", 0x030a, ALL_TO, { 64, NAMED("_result") }),
+	TYPE("_asyncio.Future", ALWAYS, { 16, AS("_loop") }, { 24, AS("_callbacks") }, { 48, AS("_exception") }),
+	TYPE("_asyncio.Future", ALL_FROM, 0x0309, { 56, AS("_result") }),
+	TYPE("_asyncio.Future", 0x030a, ALL_TO, { 64, AS("_result") }),
 	TYPE("_thread._local", ALL_FROM, 0x030c,
 	     { 48, "dummies", PYTHON_MEMBER_THREAD_NAMES }), // of each thread its dictionary
 	TYPE("_thread._local", 0x030d, ALL_TO, { 40, "dummies", PYTHON_MEMBER_THREAD_NAMES }),
-	TYPE("_thread._localdummy", ALL_FROM, 0x030c, { 16, BORROWED }), TYPE("memoryview", ALWAYS, { 64, NAMED("obj") }),
-	TYPE("mappingproxy", ALWAYS, { 16, NAMED("mapping") }),
-	TYPE("Context", ALL_FROM, 0x0309, { 16, NAMED("previous") }, { 24, NAMED("variables") }),
-	TYPE("_contextvars.Context", 0x030a, ALL_TO, { 16, NAMED("previous") }, { 24, NAMED("variables") }),
-	TYPE("hamt", ALWAYS, { 16, NAMED("root") }),
+	TYPE("_thread._localdummy", ALL_FROM, 0x030c, { 16, BORROWED }), TYPE("memoryview", ALWAYS, { 64, AS("obj") }),
+	TYPE("mappingproxy", ALWAYS, { 16, AS("mapping") }),
+	TYPE("Context", ALL_FROM, 0x0309, { 16, AS("previous") }, { 24, AS("variables") }),
+	TYPE("_contextvars.Context", 0x030a, ALL_TO, { 16, AS("previous") }, { 24, AS("variables") }),
+	TYPE("hamt", ALWAYS, { 16, AS("root") }),
 	/* The value in the context that asked last is borrowed. */
-	TYPE("ContextVar", ALL_FROM, 0x0309, { 24, NAMED("default") }, { 32, BORROWED }),
-	TYPE("_contextvars.ContextVar", 0x030a, ALL_TO, { 24, NAMED("default") }, { 32, BORROWED }),
-	TYPE("list_iterator", ALWAYS, { 24, NAMED("list") }), TYPE("tuple_iterator", ALWAYS, { 24, NAMED("tuple") }),
-	TYPE("map", ALWAYS, { 16, NAMED("iterables") }, { 24, NAMED("func") }),
-	TYPE("filter", ALWAYS, { 16, NAMED("func") }, { 24, NAMED("iterable") }),
-	TYPE("zip", ALWAYS, { 24, NAMED("iterables") }), TYPE("enumerate", ALWAYS, { 24, NAMED("iterable") }),
-	TYPE("_io.BufferedReader", ALWAYS, { 16, NAMED("raw") }),
-	TYPE("_io.TextIOWrapper", ALWAYS, { 32, NAMED("buffer") }),
-	TYPE("numpy.ndarray", ALWAYS, { 16, DATA }, { 32, STORAGE }, { 48, NAMED("base") }), // its storage: of its shape
-	TYPE("pandas._libs.internals.BlockManager", ALWAYS, { 24, NAMED("blocks") },
-	     { 32, NAMED("axes") }),                                                // blocks: 2.0 to 3.1
-	TYPE("pandas._libs.internals.NumpyBlock", ALWAYS, { 48, NAMED("values") }), // 2
-	TYPE("pandas._libs.internals.Block", ALWAYS, { 48, NAMED("values") }),      // 3
-	TYPE("bytearray", ALWAYS, { 32, DATA }, { 40, DATA }),                      // data: where the first byte is
-	TYPE("bytearray", 0x030f, ALL_TO, { 56, DATA }),                            // an object of bytes
+	TYPE("ContextVar", ALL_FROM, 0x0309, { 24, AS("default") }, { 32, BORROWED }),
+	TYPE("_contextvars.ContextVar", 0x030a, ALL_TO, { 24, AS("default") }, { 32, BORROWED }),
+	TYPE("list_iterator", ALWAYS, { 24, AS("list") }), TYPE("tuple_iterator", ALWAYS, { 24, AS("tuple") }),
+	TYPE("map", ALWAYS, { 16, AS("iterables") }, { 24, AS("func") }),
+	TYPE("filter", ALWAYS, { 16, AS("func") }, { 24, AS("iterable") }), TYPE("zip", ALWAYS, { 24, AS("iterables") }),
+	TYPE("enumerate", ALWAYS, { 24, AS("iterable") }), TYPE("_io.BufferedReader", ALWAYS, { 16, AS("raw") }),
+	TYPE("_io.TextIOWrapper", ALWAYS, { 32, AS("buffer") }),
+	TYPE("numpy.ndarray", ALWAYS, { 16, DATA }, { 32, STORAGE }, { 48, AS("base") }), // its storage: of its shape
+	TYPE("pandas._libs.internals.BlockManager", ALWAYS, { 24, AS("blocks") }, { 32, AS("axes") }), // blocks: 2.0 to 3.1
+	TYPE("pandas._libs.internals.NumpyBlock", ALWAYS, { 48, AS("values") }),                       // 2
+	TYPE("pandas._libs.internals.Block", ALWAYS, { 48, AS("values") }),                            // 3
+	TYPE("bytearray", ALWAYS, { 32, DATA }, { 40, DATA }), // data: where the first byte is
+	TYPE("bytearray", 0x030f, ALL_TO, { 56, DATA }),       // an object of bytes
 };
 
 const struct python_member *
