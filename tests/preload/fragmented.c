@@ -1,6 +1,6 @@
 /*
  * fragmented: 180 MiB of small blocks of which nearly all are freed, and every fiftieth, of another line, stays. Run by
- * test_fragmentation.py: fragmented asleep|limit FILE. What the system says then goes to FILE. Then it is ended in its sleep, or takes
+ * test_fragmentation.py: fragmented asleep|exits|limit FILE. What the system says then goes to FILE. Then it is ended in its sleep, or ends, or takes
  * larger blocks, for which there is no room in the holes, until it is ended.
  */
 #include <malloc.h>
@@ -53,6 +53,8 @@ main(int argc, char **arguments)
 	tell_truth(arguments[2]);
 	if (strcmp(arguments[1], "asleep") == 0)
 		kill(getpid(), SIGKILL);
+	if (strcmp(arguments[1], "exits") == 0)
+		return 0;
 	for (size_t i = 0; i < COUNT; i++)
 		refill(i % 50 == 0 ? i + 1 : i);
 	return 1;

@@ -148,6 +148,11 @@ TEST(what_held_the_line_is_said_and_becomes_the_advice)
 		    .call = WAY_CALL_NATIVE },
 		  "It grows in a call that has not returned, as a load does.",
 		  "load less of it at once at train.py:41 epoch, piece by piece: the call that makes them has not returned" },
+		{ { HEAD(HELD, 32, "list", 285600, "a.py:9 g"), // which fills it: the call is a loop of events
+		    STEPS(ROOT(LOCAL, "rows", "f_impl() (f.c:69)"), MANY("list", 285600), OBJECT("str")),
+		    .call = WAY_CALL_NATIVE },
+		  "they were held by local `rows` of f_impl()",
+		  "look for what keeps the blocks of train.py:41 epoch alive" },
 		{ { HEAD(HELD, 32, "list", 900, ""),
 		    STEPS(ROOT(LOCAL, "queue", "wait_impl() (f.c:69)"), MANY("list", 900), OBJECT("str")),
 		    .call = WAY_CALL_NATIVE },
