@@ -366,19 +366,25 @@ is_growing_storage(const struct model_process *process, const struct entry *entr
 	       process->points[last].volume_bytes - settled_volume <= step_volume * STORAGE_OVERDUE_TIMES;
 }
 
+static void
+take_as_perhaps_leak(const struct model *model, struct model_site *site)
+{
+	site->leak = MODEL_LEAK_LEAK;
+	site->may_be_built_once = true;
+	site->is_of_call = rank_is_of_call(model, site);
+}
+
 /* For certain only a look at what holds it tells a container from inputs that become larger and larger. */
 static void
-take_as_leak(struct model *model, const struct entry *entries, size_t count)
+take_storage(struct model *model, const struct entry *entries, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct model_site *site = &model->sites[entries[i].site - model->sites];
 
 		if (site->process_count != 1 || site->live_bytes == 0)
 			continue;
-		site->leak = MODEL_LEAK_LEAK;
-		site->is_growing_storage = true;
-		site->may_be_built_once = true;
-		site->is_of_call = rank_is_of_call(model, site);
+		site->is_growing_storage = true; // which rank_is_of_call() asks
+		take_as_perhaps_leak(model, site);
 	}
 }
 
@@ -411,11 +417,8 @@ grow_to_end(struct model *model, const struct entry *entries, size_t count)
 		if (site->leak == MODEL_LEAK_STEADY || (site->leak == MODEL_LEAK_TOO_SHORT && has_released &&
 		                                        site->generations_alive + 1 < site->generations_total))
 			site->leak = MODEL_LEAK_BACKLOG;
-		else if (site->leak == MODEL_LEAK_TOO_SHORT) {
-			site->leak = MODEL_LEAK_LEAK;
-			site->may_be_built_once = true; // one call may have made all of it: so few generations do not tell
-			site->is_of_call = rank_is_of_call(model, site);
-		}
+		else if (site->leak == MODEL_LEAK_TOO_SHORT)
+			take_as_perhaps_leak(model, site); // one call may have made all of it: so few generations do not tell
 	}
 }
 
@@ -478,7 +481,7 @@ judge_process(struct model *model, const struct model_process *process)
 	}
 	EACH (line, lines, line_count) { // last: what is judged above asks who may be a data set
 		if (line->is_storage)
-			take_as_leak(model, line->entries, line->count);
+			take_storage(model, line->entries, line->count);
 	}
 }
 

@@ -25,7 +25,7 @@
 #include "model/model.h"
 
 /* What each ranking is of. */
-enum rank_of { RANK_PEAK, RANK_LEAKS, RANK_SITES, RANKS };
+enum rank_of { RANK_PEAK, RANK_LEAKS, RANK_SITES };
 const char *rank_name(unsigned number); // as the command: "peak"
 
 struct ranking {

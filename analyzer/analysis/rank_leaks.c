@@ -16,7 +16,6 @@
 #include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
-#include "base/place.h"
 #include "base/text_start.h"
 #include "model/model_holders.h"
 
@@ -407,25 +406,16 @@ way_of(const struct model *model, const struct model_site *site)
 	return line != NULL ? model_holders_way(line) : NULL;
 }
 
-/* What a call loads it keeps by itself: a container that another line fills is that line's, as where the call is a loop of events. */
-static bool
-is_grown_elsewhere(const struct model_site *site, const struct holders_way *way)
-{
-	const struct model_frame *where = site->where;
-	char place[PLACE_TEXT_BYTES];
-
-	return way->grown_at[0] != '\0' &&
-	       strcmp(way->grown_at, place_text(where->file, where->line, where->function, where->module, 0, place)) != 0;
-}
-
 bool
 rank_is_of_call(const struct model *model, const struct model_site *site)
 {
 	const struct holders_way *way = way_of(model, site);
 	bool is_load = way != NULL && (way->items >= LOADED_BLOCKS_MIN || (way->items == 0 && site->is_growing_storage));
 
+	/* What a call loads it keeps by itself: a container that another line fills is that line's, as where the call is a loop of events. */
 	return is_load && site->where->kind == MODEL_FRAME_PYTHON &&
-	       (is_local_of_call(site, way) || model_holders_is_of_call(way)) && !is_grown_elsewhere(site, way);
+	       (is_local_of_call(site, way) || model_holders_is_of_call(way)) &&
+	       !model_holders_is_grown_elsewhere(way, site);
 }
 
 /* No data set is what nothing leads to. */

@@ -92,7 +92,8 @@ cmd_run_summarise(const struct options *options, const struct launch *launch, FI
 			                                   .has_color = stream == stderr && terminal_has_color(stream, color),
 			                                   .domain = options->domain };
 
-		*cause = verdict_cause_name(opened.report->verdict.cause);
+		if (cause != NULL)
+			*cause = verdict_cause_name(opened.report->verdict.cause);
 		is_done = put_glance(opened.report, &wanted, stream, fail);
 		(void)fprintf(stream, "More: kmemshim report %s\n", opened.report->argument);
 	}
@@ -153,7 +154,6 @@ run_program(const struct options *options, struct launch *launch, int *status, s
 	const char *wanted = launcher_folder(options->output, &is_named);
 	struct program program;
 	struct fail late;
-	const char *cause;
 	uid_t owner;
 
 	if (!launcher_find_shim(NULL, shim, fail) || !launcher_make_folder(options->output, folder, fail))
@@ -178,7 +178,7 @@ run_program(const struct options *options, struct launch *launch, int *status, s
 		return true;
 	if (launch->capture[0] == '\0')
 		cmd_run_say_nothing_recorded(launch, &program, stderr);
-	else if (!cmd_run_summarise(options, launch, stderr, &cause, &late))
+	else if (!cmd_run_summarise(options, launch, stderr, NULL, &late))
 		(void)fprintf(stderr, "kmemshim: %s\n", late.text);
 	else if (program.obstacle != NULL)
 		(void)fprintf(stderr, "kmemshim: %s: not all was recorded: %s: %s\n", launch->arguments[0], program.obstacle,

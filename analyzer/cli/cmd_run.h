@@ -11,7 +11,7 @@
 #include "launch/launcher.h"
 #include "launch/program.h"
 
-/* Verdict and tables of what was recorded. cause: out, as in the report; unchanged when it fails. */
+/* Verdict and tables of what was recorded. cause: out, as in the report; unchanged when it fails; NULL = not asked. */
 bool cmd_run_summarise(const struct options *options, const struct launch *launch, FILE *stream, const char **cause,
                        struct fail *fail);
 

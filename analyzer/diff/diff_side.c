@@ -71,11 +71,11 @@ keep_place(struct diff_side *side, const struct report_line *line, bool has_numb
 	OWNED char *place = place_whole(where->file, has_number ? where->line : 0, where->function, where->module,
 	                                has_number ? where->offset : 0);
 
-	size_t bytes = strlen(place) + strlen(model_relation_name(where->relation)) + sizeof(" []");
+	const char *relation = model_relation_name(where->relation);
+	size_t bytes = strlen(place) + strlen(relation) + sizeof(" []");
 	OWNED char *whole = memory_zeroed(bytes, 1);
 
-	(void)snprintf(whole, bytes, where->relation != MODEL_RELATION_OWN ? "%s [%s]" : "%s%s", place,
-	               model_relation_name(where->relation));
+	(void)snprintf(whole, bytes, relation[0] != '\0' ? "%s [%s]" : "%s%s", place, relation);
 	return keep(side, whole);
 }
 

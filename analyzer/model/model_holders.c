@@ -7,6 +7,7 @@
 #include "base/items.h"
 #include "base/json_read.h"
 #include "base/memory.h"
+#include "base/place.h"
 #include "base/text_pool.h"
 #include "base/text_start.h"
 #include "model/model.h"
@@ -124,6 +125,17 @@ model_holders_of(const struct model *model, const struct model_frame *where, enu
 		newest_ns = holders->monotonic_ns;
 	}
 	return found;
+}
+
+bool
+model_holders_is_grown_elsewhere(const struct holders_way *way, const struct model_site *site)
+{
+	const struct model_frame *where = site->where;
+	char place[PLACE_TEXT_BYTES];
+
+	(void)place_text(where->file, where->line, where->function, where->module, where->module_offset, place);
+	return way->grown_at[0] != '\0' &&
+	       strcmp(way->grown_at, place_related(model_relation_name(site->where_relation), place)) != 0;
 }
 
 static enum way_step_kind

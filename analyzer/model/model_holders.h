@@ -15,6 +15,7 @@
 struct json_object;
 struct text_pool;
 struct model;
+struct model_site;
 struct model_frame;
 
 enum holders_kind {
@@ -165,6 +166,8 @@ const struct holders_line *model_holders_of(const struct model *model, const str
 bool model_holders_are_circles(const struct holders_way *way);
 /* Was the program letting go of what the first line holds? */
 bool model_holders_came_late(const struct holders *holders);
+/* Did another line than the site's ask for the container's storage? False where that is not known. */
+bool model_holders_is_grown_elsewhere(const struct holders_way *way, const struct model_site *site);
 /* Does no name of the program lead there, but a stack, a register or native code below Python: of a call that goes on? */
 bool model_holders_is_of_call(const struct holders_way *way);
 /* Is its root a local variable of this function? */

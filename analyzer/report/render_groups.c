@@ -52,24 +52,20 @@ struct group {
 /* ---- columns ---- */
 
 struct view {
-	enum rank_of ranking;
 	uint64_t (*asked)(const struct model_site *site);
 	struct document_column columns[7];
 };
 
 static const struct view views[] = {
-	[RANK_PEAK] = { RANK_PEAK,
-	                model_site_peak,
+	[RANK_PEAK] = { model_site_peak,
 	                { { "peak", 9, 0 }, { "share", 7, 0 }, { "live", 10, 0 }, { "blocks", 10, 0 }, { "", -1, 0 } } },
-	[RANK_LEAKS] = { RANK_LEAKS,
-	                 model_site_live,
+	[RANK_LEAKS] = { model_site_live,
 	                 { { "live", 9, 0 },
 	                   { "share", 7, 0 },
 	                   { "leaking", 10, 0 },
 	                   { "blocks", 10, 0 },
 	                   { "", -1, 0 } } },
-	[RANK_SITES] = { RANK_SITES,
-	                 model_site_live,
+	[RANK_SITES] = { model_site_live,
 	                 { { "live", 9, 0 },
 	                   { "share", 7, 0 },
 	                   { "blocks", 10, 0 },
@@ -82,11 +78,11 @@ static void
 add_figures(const struct view *view, const struct figures *held, const char *share, const char *name,
             struct document *document)
 {
-	bool is_of_peak = view->ranking == RANK_PEAK;
+	bool is_of_peak = view == &views[RANK_PEAK];
 	const char *live = UNITS_BYTES_OF(held->live_bytes, held->is_estimated);
 	const char *blocks = UNITS_COUNT_OF(held->live_count, held->is_estimated);
 
-	if (view->ranking == RANK_SITES)
+	if (view == &views[RANK_SITES])
 		DOCUMENT_ROW(document, live, share, blocks, UNITS_BYTES_OF(held->allocated_bytes, held->is_estimated),
 		             UNITS_COUNT_OF(held->allocated_count, held->is_estimated), name);
 	else
@@ -208,7 +204,7 @@ static void
 add_rows(const struct view *view, struct group *const *rows, size_t count, uint64_t top, const struct figures *sum,
          struct document *document)
 {
-	bool is_of_calls = view->ranking == RANK_SITES;
+	bool is_of_calls = view == &views[RANK_SITES];
 	uint64_t rest_bytes = 0;
 	size_t rest_count = 0;
 	size_t shown = 0;

@@ -126,7 +126,7 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 
 	const struct way_step *wrapper = FIRST(step, way->steps, way->step_count,
 	                                       strcmp(step->name, "functools._lru_cache_wrapper") == 0);
-	bool is_grown_elsewhere = way->grown_at[0] != '\0' && strcmp(way->grown_at, place) != 0;
+	bool is_grown_elsewhere = model_holders_is_grown_elsewhere(way, line->largest);
 	bool is_added = is_grown_elsewhere && is_grown_from_outside(way);
 	bool is_container = holder_text(way, is_grown_elsewhere && !is_added, holder);
 

@@ -49,7 +49,7 @@ uint32_t peak_release(struct kmem_peak_word *domain, struct peak_batch *batch, u
  *
  * peak_settle() books what is pending, and what is held now if that is a maximum. Then kmem_site_high_bytes() says what each site held
  * at the peak, until a higher one is booked.
- * peak_begin_phase() begins the next phase: its high is what is held now. *ended is the word of the phase that ends. False: this one has
+ * peak_begin_phase() begins the next phase: its `high` is what is held now. *ended is the word of the phase that ends. False: this one has
  * been higher than kept_bytes, nothing was changed.
  */
 struct kmem_peak_word peak_settle(struct kmem_peak_word *domain, struct peak_batch *batch);
@@ -99,7 +99,7 @@ peak_apply_own(struct kmem_peak_word *site, int64_t delta, uint32_t epoch)
 	struct kmem_peak_word wanted = peak_word_after(seen, delta, epoch);
 
 	/*
-	 * relaxed: a reader of a live capture accepts an in-flight difference. The high first: whoever is killed in between leaves
+	 * relaxed: a reader of a live capture accepts an in-flight difference. `high` first: whoever is killed in between leaves
 	 * an old epoch, for which `now` counts.
 	 */
 	if (wanted.high != seen.high)

@@ -50,6 +50,30 @@ TEST(lines_and_ways_are_read)
 	release(holders);
 }
 
+/* The text of a place says whether the line was only seen meanwhile. */
+TEST(a_container_is_grown_by_the_line_or_elsewhere)
+{
+	static const struct model_frame frame = { .file = "/w/a.py", .line = 9, .function = "g", .module = "" };
+	static const struct {
+		const char *grown_at;
+		enum model_relation relation;
+		bool is_elsewhere;
+	} cases[] = {
+		{ "a.py:9 g", MODEL_RELATION_OWN, false },
+		{ "a.py:10 g", MODEL_RELATION_OWN, true },
+		{ "a.py:9 g [while]", MODEL_RELATION_WHILE, false },
+		{ "", MODEL_RELATION_OWN, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct model_site site = { .where = &frame, .where_relation = cases[i].relation };
+
+		assert_int_equal(
+			model_holders_is_grown_elsewhere(&(struct holders_way){ .grown_at = cases[i].grown_at }, &site),
+			cases[i].is_elsewhere);
+	}
+}
+
 TEST(a_look_may_come_too_late)
 {
 	for (unsigned is_late = 0; is_late < 2; is_late++) {
