@@ -187,6 +187,7 @@ line_add(struct rank_line *line, const struct entry *entry)
 		line->leaking_untouched_bytes += site->untouched_bytes;
 	}
 	line->untouched_bytes += site->untouched_bytes;
+	line->peak_untouched_bytes += site->peak_bytes - rank_peak_in_memory(site);
 	line->large_bytes += site->large_bytes;
 	line->large_resident_bytes += site->large_resident_bytes;
 	line->pinned_bytes += site->pinned_bytes;

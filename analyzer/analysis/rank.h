@@ -56,8 +56,9 @@ struct rank_line {
 	uint64_t sample_bytes;   // for which each sample stands, at most; 0 = its figures are no estimates from samples
 	uint64_t released_bytes; // of live_bytes, after the program began to exit
 	uint64_t peak_bytes;
-	uint64_t untouched_bytes; // of live_bytes, not in memory
-	uint64_t large_bytes;     // as in struct model_site
+	uint64_t untouched_bytes;      // of live_bytes, not in memory
+	uint64_t peak_untouched_bytes; // of peak_bytes, taken not to have been in memory then
+	uint64_t large_bytes;          // as in struct model_site
 	uint64_t large_resident_bytes;
 	uint64_t pinned_bytes;
 	uint64_t allocated_bytes;

@@ -26,7 +26,7 @@ sites_tier(const struct model *model, const struct model_site *site)
 }
 
 #define HELD_AT_PEAK .of = RANK_PEAK, .heading = "Held at the peak", .tier = peak_tier
-#define LIVE .of = RANK_SITES, .heading = "Live at the end", .tier = sites_tier
+#define LIVE .of = RANK_SITES, .heading = "Held at the end", .tier = sites_tier
 
 const struct ranking rank_peak_asked = { HELD_AT_PEAK, .bytes = model_site_peak };
 const struct ranking rank_peak = { HELD_AT_PEAK, .bytes = rank_peak_in_memory };

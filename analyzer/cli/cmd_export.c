@@ -131,10 +131,8 @@ cmd_report_tree(struct report *report, const struct options *options, uint64_t t
 	if (value == NULL || !cmd_report_grouping(options, &grouping, fail))
 		return false;
 
-	const char *heading = TEXT(64, "%c%s", value->meaning[0] - 'a' + 'A', value->meaning + 1);
-
 	render_tree(report,
-	            &(struct tree_options){ .heading = heading,
+	            &(struct tree_options){ .heading = value->heading,
 	                                    .bytes_of = value->of,
 	                                    .is_peak = strcmp(value->name, "peak") == 0,
 	                                    .is_of_all_time = strcmp(value->name, "allocated") == 0,

@@ -32,6 +32,7 @@ diff_figures_add(struct diff_figures *to, const struct diff_figures *from)
 	to->live_bytes += from->live_bytes;
 	to->peak_bytes += from->peak_bytes;
 	to->leaking_bytes += from->leaking_bytes;
+	to->untouched_bytes += from->untouched_bytes;
 	to->live_error_bytes = diff_error_together(to->live_error_bytes, from->live_error_bytes);
 	to->peak_error_bytes = diff_error_together(to->peak_error_bytes, from->peak_error_bytes);
 }
@@ -132,8 +133,8 @@ take_line(struct diff_side *side, const struct report *report, size_t number)
 		                        : 0,
 		.block_bytes = line.of.allocated_count != 0 ? line.of.allocated_bytes / line.of.allocated_count : 0,
 		.source = keep(side, line.where.source != NULL ? line.where.source : ""),
-		.held = { line.of.live_bytes, line.of.peak_bytes, line.of.leaking_bytes, line.estimate.error_bytes,
-		          line.estimate.peak_error_bytes },
+		.held = { line.of.live_bytes, line.of.peak_bytes, line.of.leaking_bytes, line.of.untouched_bytes,
+		          line.estimate.error_bytes, line.estimate.peak_error_bytes },
 	};
 	made->function = keep_place(side, &line, false);
 	if (has_function)
@@ -150,8 +151,13 @@ take_domains(struct diff_side *side, const struct report *report, const char *do
 		const struct model_domain *from = &report->domains[i].of;
 
 		if (rank_domain_matches(from->name, domain))
-			side->domains[side->domain_count++] = (struct diff_domain){ keep(side, from->name), from->id.kind,
-				                                                        from->live_bytes, from->peak_bytes };
+			side->domains[side->domain_count++] = (struct diff_domain){
+				keep(side, from->name),
+				from->id.kind,
+				{ .live_bytes = from->live_bytes,
+				  .peak_bytes = from->peak_bytes,
+				  .untouched_bytes = from->untouched_bytes },
+			};
 	}
 }
 

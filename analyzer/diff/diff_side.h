@@ -21,6 +21,7 @@ struct diff_figures {
 	uint64_t live_bytes;
 	uint64_t peak_bytes;
 	uint64_t leaking_bytes;    // of live_bytes, of class leak
+	uint64_t untouched_bytes;  // of live_bytes, not in memory
 	uint64_t live_error_bytes; // estimates: right to within that in 95 of 100 cases; 0 = exact, or not known
 	uint64_t peak_error_bytes;
 };
@@ -51,8 +52,7 @@ struct diff_line {
 struct diff_domain {
 	const char *name;
 	enum domain_kind kind;
-	uint64_t live_bytes;
-	uint64_t peak_bytes;
+	struct diff_figures held; // live_bytes, peak_bytes, untouched_bytes
 };
 
 struct diff_side {

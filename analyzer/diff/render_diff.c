@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "diff/diff.h"
+#include "report/render.h"
 
 #define CHANGE_BYTES (UNITS_TEXT_BYTES + 1)
 #define CHANGE(bytes) change_text(bytes, (char[CHANGE_BYTES]){ 0 })
@@ -52,8 +53,34 @@ figures_of(const struct diff_side *side, const char *name)
 {
 	const struct diff_domain *found = FIRST(domain, side->domains, side->domain_count, strcmp(domain->name, name) == 0);
 
-	return (struct diff_figures){ .live_bytes = found != NULL ? found->live_bytes : 0,
-		                          .peak_bytes = found != NULL ? found->peak_bytes : 0 };
+	return found != NULL ? found->held : (struct diff_figures){ .live_bytes = 0 };
+}
+
+/* "; 1.0 MiB of it in memory, before 40.0 MiB", where much of what one of them shows is not. NULL = it was not, or is not, there. */
+static const char *
+in_memory_text(const struct diff_figures *then, const struct diff_figures *now, char text[128])
+{
+	const struct diff_figures *sides[] = { now, then };
+	bool is_told = false;
+
+	EACH (side, sides, 2)
+		is_told = is_told || (*side != NULL && render_in_memory_text((*side)->untouched_bytes, (*side)->live_bytes,
+		                                                             (char[64]){ 0 })[0] != '\0');
+	text[0] = '\0';
+	for (size_t i = 0; i < 2 && is_told; i++) {
+		if (sides[i] != NULL)
+			memory_text_add(text, 128, text[0] == '\0' ? "; %s of it in memory" : ", before %s",
+			                UNITS_BYTES(sides[i]->live_bytes - sides[i]->untouched_bytes));
+	}
+	return text;
+}
+
+/* remarks: each with "; " before it. */
+static void
+add_below(const char *remarks, struct document *document)
+{
+	if (remarks[0] != '\0')
+		document_add(document, DOCUMENT_BELOW, NULL, "%s", remarks + strlen("; "));
 }
 
 static void
@@ -68,9 +95,11 @@ add_domains(const struct diff *diff, struct document *document)
 			struct diff_figures then = figures_of(diff->before, domain->name);
 			struct diff_figures now = figures_of(diff->after, domain->name);
 
-			if (of == 0 ||
-			    !ANY(known, sides[0]->domains, sides[0]->domain_count, strcmp(known->name, domain->name) == 0))
-				add_change(&then, &now, domain->name, "", document);
+			if (of == 1 &&
+			    ANY(known, sides[0]->domains, sides[0]->domain_count, strcmp(known->name, domain->name) == 0))
+				continue;
+			add_change(&then, &now, domain->name, "", document);
+			add_below(in_memory_text(&then, &now, (char[128]){ 0 }), document);
 		}
 	}
 }
@@ -96,10 +125,12 @@ add_remarks(const struct diff *diff, const struct diff_row *row, struct document
 		TEXT_ADD(text, ", before %s", row->then.leaking_bytes != 0 ? then : "nothing");
 	if (row->now.leaking_bytes == 0 && row->then.leaking_bytes != 0)
 		TEXT_ADD(text, "; leaked %s%s", then, row->after != NULL ? ", now nothing" : "");
+	TEXT_ADD(text, "%s",
+	         in_memory_text(row->before != NULL ? &row->then : NULL, row->after != NULL ? &row->now : NULL,
+	                        (char[128]){ 0 }));
 	if (error != 0)
 		TEXT_ADD(text, "; an estimate, ±%s", UNITS_BYTES(error));
-	if (text[0] != '\0')
-		document_add(document, DOCUMENT_BELOW, NULL, "%s", text + strlen("; "));
+	add_below(text, document);
 }
 
 static void

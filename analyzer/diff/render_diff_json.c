@@ -17,8 +17,9 @@ static NAMES_OF(by_name, [DIFF_BY_LINE] = "line", [DIFF_BY_FUNCTION] = "function
 #define OWNER struct diff_domain
 static const struct json_field domain_fields[] = {
 	JSON_FIELD_AS("domain", name, "heap, mmap, cuda:0, ..."),
-	JSON_FIELD(live_bytes, "At the end."),
-	JSON_FIELD(peak_bytes, "Its own peak."),
+	JSON_FIELD_AS("live_bytes", held.live_bytes, "At the end."),
+	JSON_FIELD_AS("peak_bytes", held.peak_bytes, "Its own peak."),
+	JSON_FIELD_AS("nonresident_bytes", held.untouched_bytes, "Of live_bytes, not in memory, as in the report."),
 };
 static JSON_OBJECT_OF(domain, NULL, "What one domain held.");
 #undef OWNER
@@ -40,6 +41,7 @@ static const struct json_field figures_fields[] = {
 	JSON_FIELD(live_bytes, "At the end."),
 	JSON_FIELD(peak_bytes, "When its domain was at its peak."),
 	JSON_FIELD(leaking_bytes, "Of live_bytes, at call sites of class leak."),
+	JSON_FIELD_AS("nonresident_bytes", untouched_bytes, "Of live_bytes, not in memory, as in the report."),
 };
 static JSON_OBJECT_OF(figures, NULL, "What a line or a function held; all 0 where it is not there.");
 #undef OWNER

@@ -23,10 +23,10 @@ allocated_of(const struct model_site *site)
 }
 
 const struct export_value export_values[] = {
-	{ "peak", "held at the peak", model_site_peak },
-	{ "live", "live at the end", model_site_live },
-	{ "leaked", "leaked", leaked_of },
-	{ "allocated", "allocated in all", allocated_of },
+	{ "peak", "live at the peak", "Held at the peak", model_site_peak },
+	{ "live", "live at the end", "Held at the end", model_site_live },
+	{ "leaked", "leaking at the end", "Held by leaks", leaked_of },
+	{ "allocated", "allocated in all", "Allocated in all", allocated_of },
 	{ .name = NULL },
 };
 

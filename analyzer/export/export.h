@@ -19,7 +19,8 @@
 /* What a stack is given a number for. */
 struct export_value {
 	const char *name;    // "peak"
-	const char *meaning; // "held at the peak"
+	const char *meaning; // "live at the peak": all that was asked for
+	const char *heading; // "Held at the peak": of a tree, which leaves out what is not in memory
 	uint64_t (*of)(const struct model_site *site);
 };
 extern const struct export_value export_values[]; // the last one has no name

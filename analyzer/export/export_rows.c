@@ -71,7 +71,7 @@ export_rows_of(const struct report *report, const struct export_run *run, FILE *
 		json_write_number(&json, "peak_bytes", line.of.peak_bytes);
 		json_write_number(&json, "live_bytes", line.of.live_bytes);
 		json_write_number(&json, "live_count", line.of.live_count);
-		json_write_number(&json, "untouched_bytes", line.of.untouched_bytes);
+		json_write_number(&json, "nonresident_bytes", line.of.untouched_bytes);
 		json_write_number(&json, "allocated_bytes", line.of.allocated_bytes);
 		json_write_number(&json, "allocated_count", line.of.allocated_count);
 		json_write_bool(&json, "is_estimated", line.estimate.is_estimated);

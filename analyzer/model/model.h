@@ -161,6 +161,7 @@ struct model_domain {
 	uint64_t peak_resident_bytes;   // 0 = not seen
 	uint64_t returned_bytes;        // of live mappings, by madvise
 	uint64_t untouched_bytes;       // of live_bytes, not in memory: the sum of its sites'
+	uint64_t peak_untouched_bytes;  // of peak_bytes, the same; set by model_finish()
 	// live figures are those of the moment when a request was refused that ended a process (refused_requests.c)
 	bool is_at_refusal;
 };

@@ -220,7 +220,7 @@
 
 	const columns = [
 		{ name: "Allocated at", value: line => text(line[LINE.place]), isText: true, put: putPlace },
-		{ name: "Held at the peak", value: line => line[LINE.peak], show: bytes },
+		{ name: "Peak", value: line => line[LINE.peak], show: bytes },
 		{ name: "Live", value: line => line[LINE.live], show: bytes },
 		{ name: "Blocks", value: line => line[LINE.blocks], show: count },
 		{ name: "Allocated", value: line => line[LINE.allocated], show: bytes },
@@ -278,8 +278,8 @@
 
 	/* ---- flame graph ---- */
 
-	const metrics = [["peak", "held at the peak", site => site[SITE.peak]], ["live", "live at the end", site => site[SITE.live]],
-		["leaked", "leaked", site => (site[SITE.flags] & 2) !== 0 ? site[SITE.live] : 0],
+	const metrics = [["peak", "live at the peak", site => site[SITE.peak]], ["live", "live at the end", site => site[SITE.live]],
+		["leaked", "leaking at the end", site => (site[SITE.flags] & 2) !== 0 ? site[SITE.live] : 0],
 		["allocated", "allocated in all", site => site[SITE.allocated]]];
 	const kinds = [["user", "your own code", "var(--user)"], ["python", "Python libraries", "var(--python)"],
 		["native", "native code", "var(--native)"]];

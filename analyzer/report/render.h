@@ -64,9 +64,13 @@ void render_left_devices(bool has_devices, struct document *document);
  */
 #define CLEAR_PART 200 // of a figure: a smaller error does not show in its three digits
 void render_peaks_apart(const struct report *report, uint64_t peak_bytes, struct document *document);
-/* Is it told what was asked for and not in memory? Only where that is much beside what is shown. The other: as a line of its own. */
-bool render_tells_untouched(uint64_t untouched_bytes, uint64_t shown_bytes);
-void render_untouched(uint64_t untouched_bytes, uint64_t shown_bytes, struct document *document);
+/*
+ * "1.0 MiB of it in memory", below a row. Only where much of what it shows is not: else it says nothing, and is false. The other: below a
+ * heading whose figure is what is in memory.
+ */
+const char *render_in_memory_text(uint64_t untouched_bytes, uint64_t shown_bytes, char text[64]);
+bool render_in_memory(uint64_t untouched_bytes, uint64_t shown_bytes, struct document *document);
+void render_untouched(uint64_t untouched_bytes, uint64_t held_bytes, struct document *document);
 
 /* A tree of callers, made of sites of the report, of the domain that it is about. */
 struct tree_options {

@@ -228,9 +228,10 @@ struct annotated {
 	uint64_t peak_bytes;
 	uint64_t live_bytes;
 	uint64_t allocated_bytes;
-	uint64_t untouched_bytes; // in neither
-	uint64_t through_bytes;   // at the peak, of stacks that pass here and end elsewhere
-	const char *growth;       // its class; NULL = it allocated nothing itself
+	uint64_t untouched_bytes;      // of live_bytes, not in memory
+	uint64_t peak_untouched_bytes; // of peak_bytes
+	uint64_t through_bytes;        // at the peak, of stacks that pass here and end elsewhere
+	const char *growth;            // its class; NULL = it allocated nothing itself
 	enum model_leak_class leak;
 	uint64_t error_bytes;      // of live_bytes, and of peak_bytes: how far estimates may be off
 	uint64_t peak_error_bytes; //
@@ -260,9 +261,10 @@ line_of(struct annotation *all, uint32_t line, const char *function)
 static void
 add_figures(struct annotated *to, const struct report_line *line)
 {
-	to->peak_bytes += amount_less(line->of.peak_bytes, line->of.untouched_bytes);
-	to->live_bytes += amount_less(line->of.live_bytes, line->of.untouched_bytes);
+	to->peak_bytes += line->of.peak_bytes;
+	to->live_bytes += line->of.live_bytes;
 	to->untouched_bytes += line->of.untouched_bytes;
+	to->peak_untouched_bytes += line->of.peak_untouched_bytes;
 	to->allocated_bytes += line->of.allocated_bytes;
 	to->error_bytes += line->estimate.error_bytes;
 	to->peak_error_bytes += line->estimate.peak_error_bytes;
@@ -369,6 +371,7 @@ add_line(const struct annotated *line, const char *number, const char *text, str
 	             figure_text(shown->allocated_bytes, has_own, shown->estimated_bytes, UNITS_ROOM),
 	             has_own ? shown->growth : "",
 	             figure_text(shown->through_bytes, shown->through_bytes != 0, 0, UNITS_ROOM), number, text);
+	(void)render_in_memory(shown->untouched_bytes, shown->live_bytes, document);
 }
 
 #define NUMBER(line) TEXT(16, "%" PRIu32, line)
@@ -435,16 +438,16 @@ add_heading(const struct report *report, const struct annotation *all, const cha
 		whole_bytes += report_sums_up(report, site.of.domain) ? amount_less(site.of.peak_bytes, site.of.untouched_bytes)
 		                                                      : 0;
 	}
+	uint64_t held_bytes = all->sum.peak_bytes - all->sum.peak_untouched_bytes;
 	const char *share = TEXT(128, ": %s of what %s held at the peak",
-	                         UNITS_SHARE(verdict_share(all->sum.peak_bytes, whole_bytes)), render_what(report));
+	                         UNITS_SHARE(verdict_share(held_bytes, whole_bytes)), render_what(report));
 
 	document_add(document, DOCUMENT_LINE, NULL, "%s", file);
 	if (state != SOURCE_KNOWN)
 		document_add(document, DOCUMENT_LINE, NULL, "%s", states[state]);
 	document_table(document, NULL, columns);
-	add_line(&all->sum, "", TEXT(160, "all lines of this file%s", all->sum.peak_bytes != 0 ? share : ""), document);
-	render_peaks_apart(report, all->sum.peak_bytes != 0 ? whole_bytes : 0, document);
-	render_untouched(all->sum.untouched_bytes, all->sum.peak_bytes, document);
+	add_line(&all->sum, "", TEXT(160, "all lines of this file%s", held_bytes != 0 ? share : ""), document);
+	render_peaks_apart(report, held_bytes != 0 ? whole_bytes : 0, document);
 }
 
 static void

@@ -97,7 +97,7 @@ moment_of(const struct report *report, const char *domain)
 	if (find(report, FINDING_DEVICE_HELD) != NULL)
 		return on_device;
 	if (report->guard.line_count != 0)
-		return (struct moment){ "Held when the guard was passed", NULL, false, true, false };
+		return (struct moment){ "Live when the guard was passed", NULL, false, true, false };
 	return (struct moment){ "Held at the peak", &rank_peak, true, true, false };
 }
 
@@ -191,9 +191,8 @@ join_rows(struct rows *rows)
 static uint64_t
 in_memory_of(const struct report_line *line, bool is_peak)
 {
-	uint64_t bytes = is_peak ? line->of.peak_bytes : line->of.live_bytes;
-
-	return bytes > line->of.untouched_bytes ? bytes - line->of.untouched_bytes : 0;
+	return is_peak ? line->of.peak_bytes - line->of.peak_untouched_bytes
+	               : line->of.live_bytes - line->of.untouched_bytes;
 }
 
 /*

@@ -2,7 +2,7 @@
  * render_groups.c - what functions, files, modules, packages or threads held: "pandas holds 3.1 GiB, of which 2.2 in merge".
  *
  * Each site is in one group, so the groups add up to what the report's lines do; all domains together, without devices and address
- * space. What was asked for and not touched is in no figure but of what was allocated.
+ * space. As there, rows are in the order of what is in memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +24,8 @@
 #define TRIFLE_PART 1000 // groups with less of all are summed up, the first excepted
 
 struct figures {
-	uint64_t shown_bytes;     // rows are ordered by it
-	uint64_t untouched_bytes; // not in it
+	uint64_t shown_bytes;     // of the moment that the view shows
+	uint64_t untouched_bytes; // of these, not in memory: rows are ordered and shared by the rest
 	uint64_t peak_bytes;
 	uint64_t live_bytes;
 	uint64_t leaking_bytes;
@@ -116,13 +116,11 @@ add_part(struct group *group, const char *name, uint64_t bytes)
 static void
 add(struct figures *to, const struct report_site *site, uint64_t asked)
 {
-	uint64_t live_bytes = amount_less(site->of.live_bytes, site->of.untouched_bytes);
-
-	to->shown_bytes += amount_less(asked, site->of.untouched_bytes);
+	to->shown_bytes += asked;
 	to->untouched_bytes += amount_lesser(asked, site->of.untouched_bytes);
-	to->peak_bytes += amount_less(site->of.peak_bytes, site->of.untouched_bytes);
-	to->live_bytes += live_bytes;
-	to->leaking_bytes += site->of.leak == MODEL_LEAK_LEAK ? live_bytes : 0;
+	to->peak_bytes += site->of.peak_bytes;
+	to->live_bytes += site->of.live_bytes;
+	to->leaking_bytes += site->of.leak == MODEL_LEAK_LEAK ? site->of.live_bytes : 0;
 	to->live_count += site->of.live_count;
 	to->allocated_bytes += site->of.allocated_bytes;
 	to->allocated_count += site->of.allocated_count;
@@ -151,13 +149,19 @@ gather(const struct report *report, const struct view *view, enum grouping group
 
 		add(&group->held, &site, asked);
 		add(sum, &site, asked);
-		add_part(group, part, amount_less(asked, site.of.untouched_bytes));
+		add_part(group, part, asked);
 	}
 	return groups;
 }
 
+static uint64_t
+in_memory(const struct figures *held)
+{
+	return held->shown_bytes - held->untouched_bytes;
+}
+
 ORDER_OF_POINTERS(compare_groups, struct group,
-	order_numbers(a->is_last, b->is_last) ?: order_numbers(b->held.shown_bytes, a->held.shown_bytes)
+	order_numbers(a->is_last, b->is_last) ?: order_numbers(in_memory(&b->held), in_memory(&a->held))
 	?: order_numbers(b->held.allocated_bytes, a->held.allocated_bytes) ?: strcmp(a->name, b->name))
 
 static int
@@ -173,8 +177,9 @@ add_group(const struct view *view, struct group *group, const struct figures *su
 {
 	size_t shown = 0;
 
-	add_figures(view, &group->held, UNITS_SHARE(verdict_share(group->held.shown_bytes, sum->shown_bytes)), group->name,
+	add_figures(view, &group->held, UNITS_SHARE(verdict_share(in_memory(&group->held), in_memory(sum))), group->name,
 	            document);
+	(void)render_in_memory(group->held.untouched_bytes, group->held.shown_bytes, document);
 	HASH_SRT(hh, group->parts, compare_parts);
 	for (const struct part *part = group->parts; part != NULL && shown < PARTS_SHOWN; part = part->hh.next, shown++) {
 		if (part->bytes < group->held.shown_bytes / PART_OF_GROUP || part->bytes == 0)
@@ -248,8 +253,8 @@ render_groups(const struct report *report, enum grouping grouping, uint64_t top,
 		rows[count++] = group;
 	SORT(rows, count, compare_groups);
 	document_add(document, DOCUMENT_HEADING, NULL, "%s, by %s: %s of %s%s", report->heading, grouping_name(grouping),
-	             UNITS_BYTES(sum.shown_bytes), render_what(report), render_summed(report, RENDER_SUMMED_ROOM));
-	render_untouched(sum.untouched_bytes, sum.shown_bytes, document);
+	             UNITS_BYTES(in_memory(&sum)), render_what(report), render_summed(report, RENDER_SUMMED_ROOM));
+	render_untouched(sum.untouched_bytes, in_memory(&sum), document);
 	add_rows(view, rows, count, top, &sum, document);
 	if (sum.is_estimated)
 		document_add(document, DOCUMENT_LINE, NULL,

@@ -103,6 +103,13 @@ static const struct table tables[] = {
 	                 { { "live", 9, 0 }, { "blocks", 10, 0 }, { "allocated", 11, 0 }, { "calls", 12, 0 }, PLACES } },
 };
 
+/* Of what the table shows of a line, not in memory. */
+static uint64_t
+untouched_of(const struct table *table, const struct report_line *line)
+{
+	return table->shown == shown_peak ? line->of.peak_untouched_bytes : line->of.untouched_bytes;
+}
+
 /* ranked_bytes: by which rows are ordered; its share is that of what is in memory. */
 static void
 add_row(const struct table *table, const struct report_line *line, bool has_released, struct document *document)
@@ -112,7 +119,7 @@ add_row(const struct table *table, const struct report_line *line, bool has_rele
 	const char *live = UNITS_BYTES_OF(of->live_bytes, has_error(line));
 	const char *blocks = UNITS_COUNT_OF(of->live_count, is_sampled(line));
 	const char *place = report_place_text(&line->where, PLACE_ROOM);
-	const char *share = UNITS_SHARE(verdict_share(amount_less(ranked_bytes, of->untouched_bytes),
+	const char *share = UNITS_SHARE(verdict_share(amount_less(ranked_bytes, untouched_of(table, line)),
 	                                              amount_less(line->domain_bytes, line->domain_untouched_bytes)));
 
 	if (table->shown == shown_peak)
@@ -235,17 +242,6 @@ add_releases(const struct report_line *line, struct document *document)
 	}
 }
 
-/* What was asked for and never touched holds nothing. Rows are in the order of what is in memory. */
-static bool
-add_in_memory(uint64_t untouched, uint64_t shown_bytes, struct document *document)
-{
-	if (!render_tells_untouched(untouched, shown_bytes))
-		return false;
-	document_add(document, DOCUMENT_BELOW, NULL, "%s of it in memory",
-	             UNITS_BYTES(amount_less(shown_bytes, untouched)));
-	return true;
-}
-
 /* How far figures may be off that were estimated from a sample. */
 static bool
 add_error(const struct report_line *line, bool is_peak, struct document *document)
@@ -285,7 +281,7 @@ compare_imports(const struct import *a, const struct import *b)
 }
 
 static void
-add_import(struct imports *imports, const struct report_line *line, uint64_t bytes)
+add_import(struct imports *imports, const struct report_line *line, uint64_t bytes, uint64_t untouched_bytes)
 {
 	struct import *import;
 	bool is_of_system = strstr(line->where.file, "importlib") != NULL || // or nothing but its frames, which are cut
@@ -300,7 +296,7 @@ add_import(struct imports *imports, const struct report_line *line, uint64_t byt
 	}
 	(void)HASH_TEXT_MADE(imports->rows, name, name, import);
 	import->bytes += bytes;
-	imports->untouched_bytes += line->of.untouched_bytes;
+	imports->untouched_bytes += untouched_bytes;
 }
 
 /* What imports and the interpreter's start left behind: nobody's doing, and often more than the culprit's. */
@@ -317,7 +313,7 @@ add_imports(struct imports *imports, struct document *document)
 		all += import->bytes;
 	if (all != 0) {
 		document_add(document, DOCUMENT_LINE, NULL, "%9s  left by imports", UNITS_BYTES(all));
-		(void)add_in_memory(imports->untouched_bytes, all, document);
+		(void)render_in_memory(imports->untouched_bytes, all, document);
 	}
 	for (const struct import *at = imports->rows; at != NULL && shown < IMPORTS_SHOWN; at = at->hh.next, shown++) {
 		document_add(document, DOCUMENT_LINE, NULL, "%20s  %s", UNITS_BYTES(at->bytes), at->name);
@@ -420,7 +416,7 @@ gather(const struct report *report, const struct table *table, const struct rend
 		if (shown == 0)
 			continue;
 		if (line.of.is_import && !is_of_all_time && !line.is_address_space && options->scope != RENDER_DEVICES)
-			add_import(&all->imports, &line, shown);
+			add_import(&all->imports, &line, shown, untouched_of(table, &line));
 		if (!is_in_scope(&line, options))
 			continue;
 		all->has_imports = all->has_imports || line.of.is_import;
@@ -429,7 +425,7 @@ gather(const struct report *report, const struct table *table, const struct rend
 		all->lines[all->count++] = (struct table_line){
 			.number = i,
 			.bytes = table->shown == shown_peak ? line.of.peak_bytes : line.of.live_bytes,
-			.in_memory_bytes = amount_less(shown, is_of_all_time ? 0 : line.of.untouched_bytes),
+			.in_memory_bytes = amount_less(shown, is_of_all_time ? 0 : untouched_of(table, &line)),
 			.is_address_space = line.is_address_space,
 			.is_small = !is_of_all_time && (shown < line.domain_bytes / TRIFLE_PART || is_chance(&line, shown)),
 		};
@@ -479,8 +475,8 @@ add_line(const struct report *report, size_t number, const struct table *table, 
 		add_kept(&line, document);
 		add_releases(&line, document);
 	}
-	remarks->has_untouched |= add_in_memory(line.of.untouched_bytes,
-	                                        is_of_all_time ? line.of.live_bytes : table->shown(&line), document);
+	remarks->has_untouched |= render_in_memory(untouched_of(table, &line),
+	                                           is_of_all_time ? line.of.live_bytes : table->shown(&line), document);
 	if (line.estimate.library !=
 	    NULL) // it reports nothing: its pages are seen to come, and booked at the line that ran then
 		document_add(document, DOCUMENT_BELOW, NULL, "in the allocator of %s, which grew here (estimated)",
@@ -560,7 +556,7 @@ render_guard(const struct report *report, struct document *document)
 
 	if (guard->line_count == 0 || report->domain != NULL)
 		return;
-	document_add(document, DOCUMENT_HEADING, NULL, "Held when the guard was passed%s",
+	document_add(document, DOCUMENT_HEADING, NULL, "Live when the guard was passed%s",
 	             report->process_count > 1 ? TEXT(64, ", by process %" PRIu32, guard->pid) : "");
 	document_table(document, NULL, columns);
 	for (size_t i = 0; i < guard->line_count && i < GUARD_LINES_SHOWN; i++) {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/amount.h"
 #include "base/document.h"
 #include "base/items.h"
 #include "base/memory.h"
@@ -137,8 +138,10 @@ remarks_of(const struct report_domain *domain, char text[256])
 		memory_text_add(text, 256, ", without python/object");
 	if (domain->of.returned_bytes != 0)
 		memory_text_add(text, 256, ", %s returned by madvise", UNITS_BYTES(domain->of.returned_bytes));
-	if (!has_rest && render_tells_untouched(domain->of.untouched_bytes, domain->of.live_bytes))
-		memory_text_add(text, 256, ", %s of it not in memory", UNITS_BYTES(domain->of.untouched_bytes));
+	const char *in_memory = render_in_memory_text(domain->of.untouched_bytes, domain->of.live_bytes, (char[64]){ 0 });
+
+	if (!has_rest && in_memory[0] != '\0')
+		memory_text_add(text, 256, ", %s", in_memory);
 	if (domain->of.inherited_bytes != 0)
 		memory_text_add(text, 256, ", +%s inherited", UNITS_BYTES(domain->of.inherited_bytes));
 	return text[0] != '\0' ? text + strlen(", ") : text;
@@ -516,17 +519,35 @@ render_peaks_apart(const struct report *report, uint64_t peak_bytes, struct docu
 		             UNITS_BYTES(report->processes[0].peak_bytes));
 }
 
-bool
-render_tells_untouched(uint64_t untouched_bytes, uint64_t shown_bytes)
+static bool
+is_much(uint64_t untouched_bytes, uint64_t shown_bytes)
 {
 	return untouched_bytes >= UNTOUCHED_SHOWN_BYTES && untouched_bytes >= shown_bytes / UNTOUCHED_PART;
 }
 
-void
-render_untouched(uint64_t untouched_bytes, uint64_t shown_bytes, struct document *document)
+const char *
+render_in_memory_text(uint64_t untouched_bytes, uint64_t shown_bytes, char text[64])
 {
-	if (render_tells_untouched(untouched_bytes, shown_bytes))
-		document_add(document, DOCUMENT_LINE, NULL, "%s was asked for and not touched: it is not in these figures",
+	return is_much(untouched_bytes, shown_bytes)
+	           ? memory_text_in(text, 64, "%s of it in memory", UNITS_BYTES(amount_less(shown_bytes, untouched_bytes)))
+	           : "";
+}
+
+bool
+render_in_memory(uint64_t untouched_bytes, uint64_t shown_bytes, struct document *document)
+{
+	const char *text = render_in_memory_text(untouched_bytes, shown_bytes, (char[64]){ 0 });
+
+	if (text[0] != '\0')
+		document_add(document, DOCUMENT_BELOW, NULL, "%s", text);
+	return text[0] != '\0';
+}
+
+void
+render_untouched(uint64_t untouched_bytes, uint64_t held_bytes, struct document *document)
+{
+	if (is_much(untouched_bytes, held_bytes))
+		document_add(document, DOCUMENT_LINE, NULL, "%s more was asked for and not touched",
 		             UNITS_BYTES(untouched_bytes));
 }
 

@@ -59,7 +59,7 @@ report_line_figures(const struct report *report, size_t number)
 		.estimate = report_estimate_of(rows->model, line->domain, line->live_bytes, line->peak_bytes, line->largest,
 		                               line->samples),
 		.domain_bytes = report->ranking == RANK_PEAK ? domain->peak_bytes : domain->live_bytes,
-		.domain_untouched_bytes = domain->untouched_bytes,
+		.domain_untouched_bytes = report->ranking == RANK_PEAK ? domain->peak_untouched_bytes : domain->untouched_bytes,
 		.may_be_built_once = rank_may_be_built_once(line->telling),
 		.is_device = domain_is_driver(domain->id.kind),
 		.is_address_space = domain_is_address_space(domain->id.kind),

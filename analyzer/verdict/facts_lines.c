@@ -538,7 +538,7 @@ verdict_peak_gather(struct verdict_facts *facts)
 
 		if (domain_is_host(domain->id.kind) && used_bytes > most_bytes) {
 			most_bytes = used_bytes;
-			facts->peak_bytes = verdict_less_untouched(facts, domain->peak_bytes, domain->untouched_bytes);
+			facts->peak_bytes = verdict_less_untouched(facts, domain->peak_bytes, domain->peak_untouched_bytes);
 			facts->peak_untouched_bytes = domain->peak_bytes - facts->peak_bytes;
 			facts->peak_domain = domain;
 		}
@@ -600,7 +600,8 @@ verdict_left_by_imports(const struct verdict_facts *facts, const struct model_do
 {
 	const struct model *model = facts->model;
 	uint64_t whole_bytes = is_peak ? domain->peak_bytes : domain->live_bytes;
-	uint64_t in_memory_bytes = verdict_less_untouched(facts, whole_bytes, domain->untouched_bytes);
+	uint64_t in_memory_bytes = verdict_less_untouched(facts, whole_bytes,
+	                                                  is_peak ? domain->peak_untouched_bytes : domain->untouched_bytes);
 	bool is_told_apart = verdict_tells_in_memory(in_memory_bytes, whole_bytes - in_memory_bytes);
 	uint64_t bytes = 0;
 

@@ -51,7 +51,7 @@ verdict_rank(const struct verdict_facts *facts, const struct ranking *in_memory,
 
 		line->live_bytes = verdict_less_untouched(facts, line->live_bytes, line->untouched_bytes);
 		line->leaking_bytes = verdict_less_untouched(facts, line->leaking_bytes, line->leaking_untouched_bytes);
-		line->peak_bytes = verdict_less_untouched(facts, line->peak_bytes, line->untouched_bytes);
+		line->peak_bytes = verdict_less_untouched(facts, line->peak_bytes, line->peak_untouched_bytes);
 	}
 	return ranked;
 }

@@ -81,13 +81,13 @@ def test_speedscope_reads_it(capture):
     frames = document["shared"]["frames"]
     assert all(isinstance(frame["name"], str) and set(frame) <= {"name", "file", "line", "col"} for frame in frames)
     names = [profile["name"] for profile in document["profiles"]]
-    assert "heap: held at the peak" in names and "mmap: live at the end" in names and len(set(names)) == len(names)
+    assert "heap: live at the peak" in names and "mmap: live at the end" in names and len(set(names)) == len(names)
     for profile in document["profiles"]:
         assert set(profile) == {"type", "name", "unit", "startValue", "endValue", "samples", "weights"}
         assert (profile["type"], profile["unit"], profile["startValue"]) == ("sampled", "bytes", 0)
         assert len(profile["samples"]) == len(profile["weights"]) and sum(profile["weights"]) == profile["endValue"]
         assert all(0 <= frame < len(frames) for sample in profile["samples"] for frame in sample)
-    heap = document["profiles"][names.index("heap: held at the peak")]
+    heap = document["profiles"][names.index("heap: live at the peak")]
     assert heap["endValue"] == totals(capture, "peak_bytes")["heap"]
 
 

@@ -285,7 +285,7 @@ def test_a_loop_in_c_is_killed_and_the_verdict_says_both(tmp_path):
     assert "passed its guard" in text and "it got SIGINT, but the kill came all the same" in text
     assert document["guard"]["lines"][0]["where"]["function"] == "main"
     assert "It passed its guard" in harness.unwrapped(done.stderr)
-    assert "Held when the guard was passed" in harness.kmemshim("report", tmp_path / "out").stdout
+    assert "Live when the guard was passed" in harness.kmemshim("report", tmp_path / "out").stdout
 
 
 def test_the_launcher_runs_the_command(tmp_path):

@@ -71,7 +71,8 @@ def check_first_row(out):
     share = int(re.search(r"(\d+) %", page).group(1)) # of the first row
     assert share >= 60, page
     _, untouched, *rows = harness.kmemshim("tree", "--value", "live", out).stdout.splitlines()
-    assert "touched: it is not in these figures" in untouched and "keep_one" in rows[0] + rows[1], rows
+    assert untouched.endswith(" more was asked for and not touched") and "keep_one" in rows[0] + rows[1], rows
+    assert re.search(r"\n +(\S+ \S+) of it in memory, before \1\n", harness.kmemshim("diff", out, out).stdout)
 
 
 @FORMS

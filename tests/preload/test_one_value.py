@@ -77,6 +77,63 @@ def is_of(text, value):
     return abs(value / UNITS[unit] - float(number.replace(",", ""))) <= .51 * 10 ** -decimals
 
 
+TITLES = {"peak": "peak_bytes", "live": "live_bytes", "allocated": "allocated_bytes", "leaking": "leaking_bytes"}
+OTHER_TITLES = {"of", "domain", "at", "blocks", "calls", "share", "class", "gens", "released", "through", "line", "Memory"}
+
+
+def rows_of(text):
+    """Each row of each table: what stands under the titles of figures, under `line`, and the row itself."""
+    ends = {}
+    for row in text.splitlines():
+        words = row.split()
+        if {"peak", "live"} & set(words) and set(words) <= {*TITLES, *OTHER_TITLES}:
+            ends = {at[1]: at.end() for at in re.finditer(r"(\w+)(?! at)(?=\s|$)", row) if at[1] in TITLES or at[1] == "line"}
+        elif ends:
+            found = {title: re.search(rf"{AMOUNT}$" if title != "line" else r"\d+$", row[:end]) for title, end in ends.items()}
+            yield {title: at[0] for title, at in found.items() if at}, row
+
+
+def compare_rows(text, lines_of_row):
+    """The figures of each row are those of the lines that it is of; how many that were."""
+    count = 0
+    for shown, row in rows_of(text):
+        lines = lines_of_row(shown, row) if shown else None
+        for title in TITLES if lines else ():
+            if title in shown:
+                value = sum(line[TITLES[title]] for line in lines)
+                assert is_of(shown[title], value), (title, shown[title], value, row)
+                count += 1
+    return count
+
+
+def compare_outputs(document, capture):
+    """Of what tables show, the rows whose line or file is known without doubt; how many figures that were."""
+    host = [line for line in document["lines"] if line["domain"] not in ("reserved", "file")]
+    by_place, by_file, by_number, is_clear = {}, {}, {}, True
+    for line in host:
+        where = line["where"] or {"file": "", "line": 0, "function": "?"}
+        name = where["file"].rsplit("/", 1)[-1]
+        if "relation" not in where:
+            by_place.setdefault((line["domain"], f"{name}:{where['line']} {where['function']}"), []).append(line)
+        if name == "program.py":
+            by_number.setdefault(str(where["line"]), []).append(line)
+            by_file.setdefault(name, []).extend([line] * (line["leak"]["class"] != "import"))
+            is_clear = is_clear and line["leak"]["class"] != "none"  # which is also of what an import left no more
+
+    def of_place(_, row):
+        at = re.search(r" (\S+) +(\S+:\d+ \S.*)$", row)
+        lines = by_place.get((at[1], at[2].rsplit("/", 1)[-1])) if at else None
+        return lines if lines and len(lines) == 1 else None
+
+    count = 0
+    for words in (("peak",), ("leaks",), ("sites",), ("report", "--all")):
+        count += compare_rows(harness.kmemshim(*words, "--top", "50", capture).stdout, of_place)
+    for command in ("peak", "leaks", "sites") if is_clear else ():
+        count += compare_rows(harness.kmemshim(command, "--by", "file", "--top", "50", capture).stdout,
+                              lambda _, row: by_file.get(row.split()[-1]))
+    return count + compare_rows(harness.kmemshim("annotate", "program.py", capture).stdout, lambda shown, _: by_number.get(shown.get("line")))
+
+
 def test_a_figure_has_one_value(capture):
     documents = {command: harness.read_report(command, capture, *["--top", "1000000"][:2 * (command != "why")])
                  for command in ("report", "sites", "leaks", "peak", "why")}
@@ -112,3 +169,20 @@ def test_a_figure_has_one_value(capture):
     told = re.search(rf"At the end {AMOUNT} was live", documents["why"]["verdict"]["text"])
     if told and len(document["processes"]) == 1:
         assert is_of(f"{told[1]} {told[2]}", sum(row["live_bytes"] for domain, row in totals.items() if domain != "reserved"))
+    assert compare_outputs(document, capture) > 1 or "_no" in capture.parent.name  # the program that holds nothing
+
+    change = json.loads(harness.kmemshim("diff", "--json", capture, capture).stdout)
+    for side in ("old", "new"):
+        assert {row["domain"]: (row["live_bytes"], row["peak_bytes"]) for row in change[side]["domains"]} == {
+            domain: (row["live_bytes"], row["peak_bytes"]) for domain, row in totals.items()}
+        for figure in ("live_bytes", "nonresident_bytes"):
+            wanted = {domain: row[figure] for domain, row in totals.items() if row[figure] != 0}
+            assert sums(({"domain": row["domain"], figure: row[side][figure]} for row in change["rows"]), figure) == wanted, figure
+
+    if harness.kmemshim("baseline", "-o", capture.parent / "baseline.json", capture).returncode == 0:
+        rows = json.loads((capture.parent / "baseline.json").read_text())["domains"]
+        assert {row["domain"]: (row["live_bytes"]["max"], row["peak_bytes"]["max"]) for row in rows} == {
+            domain: (row["live_bytes"], row["peak_bytes"]) for domain, row in totals.items() if row["peak_bytes"] != 0}
+
+    now = re.search(rf"^live {AMOUNT}", harness.kmemshim("top", "--once", capture).stdout, re.MULTILINE)
+    assert is_of(f"{now[1]} {now[2]}", sum(row["live_bytes"] for domain, row in totals.items() if domain not in ("reserved", "file")))

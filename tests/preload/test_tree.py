@@ -55,7 +55,7 @@ def test_callers_stand_above_what_they_called(capture):
     assert held["program.py:8 load"] in ("9.5 MiB", "9.6 MiB"), held
 
 
-@pytest.mark.parametrize("value, heading", [("live", "Live at the end"), ("allocated", "Allocated in all"), ("leaked", "Leaked")])
+@pytest.mark.parametrize("value, heading", [("live", "Held at the end"), ("allocated", "Allocated in all"), ("leaked", "Held by leaks")])
 def test_it_is_of_what_was_asked_for(value, heading, capture):
     assert tree(capture, "--value", value)[0].startswith(f"{heading}: ")
 

@@ -70,7 +70,7 @@ def test_a_line_of_several_sizes_has_a_histogram(tmp_path):
 def test_what_was_never_touched_is_told_and_address_space_is_not(programs, out):
     harness.record([programs("resident.c")], out)
     lines = [json.loads(row) for row in harness.kmemshim("export", "--format", "ndjson", out).stdout.splitlines()]
-    wanted = [line for line in lines if line["untouched_bytes"] >= 1 << 20]
+    wanted = [line for line in lines if line["nonresident_bytes"] >= 1 << 20]
     rows = [row for row in waste(out)["Asked for"] if re.match(r" *[\d.]+ [KMG]iB  of ", row)]
     assert 1 <= len(rows) == min(len(wanted), 5)
 

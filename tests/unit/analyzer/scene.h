@@ -266,6 +266,7 @@ scene_untouched(struct hand_model *hand, struct model_site *site, uint64_t bytes
 {
 	site->untouched_bytes = bytes;
 	hand->domains[site->domain].untouched_bytes += bytes;
+	hand->domains[site->domain].peak_untouched_bytes += bytes < site->peak_bytes ? bytes : site->peak_bytes;
 	hand->process.untouched_bytes += bytes;
 }
 

@@ -1,7 +1,8 @@
 /*
  * test_in_memory.c - what was asked for and never touched holds nothing: who comes first, and what do the rows say?
  */
-#include "hand_model.h"
+#include "scene.h"
+#include "analysis/model_finish.h"
 
 #include "written.h"
 #include "owned.h"
@@ -18,9 +19,7 @@ untouched(struct model_site *site, uint64_t bytes)
 {
 	site->large_bytes = site->live_bytes;
 	site->large_resident_bytes = site->live_bytes - bytes;
-	site->untouched_bytes = bytes;
-	hand.domains[site->domain].untouched_bytes += bytes;
-	hand.process.untouched_bytes += bytes;
+	scene_untouched(&hand, site, bytes);
 }
 
 /* np.zeros() of 2 GiB, of which one page was written, and 300 MiB that are all there. */
@@ -40,6 +39,19 @@ TEST(what_was_never_touched_comes_last)
 	}
 }
 
+/* Of one line: what it asked for later, and did not touch, was not there at the peak, and takes nothing from what was. */
+TEST(what_came_after_the_peak_takes_nothing_from_it)
+{
+	hand_model_site(&hand, HEAP, 2, 300 * MIB)->peak_bytes = 0;
+	scene_untouched(&hand, &hand.sites[0], 300 * MIB);
+	(void)hand_model_site(&hand, HEAP, 2, 100 * MIB);
+	hand.domains[HEAP].peak_bytes = 100 * MIB;
+	OWNED_BY(ranked) struct ranked *ranked = rank_run(model_finish(&hand.model, &hand_model_now), &rank_peak, NULL);
+
+	assert_int_equal(ranked->lines[0].peak_bytes - ranked->lines[0].peak_untouched_bytes, 100 * MIB);
+	assert_int_equal(hand.domains[HEAP].peak_untouched_bytes, 0);
+}
+
 TEST(a_row_says_how_much_of_it_is_in_memory)
 {
 	const struct report_options options = { .top = 5 };
@@ -54,7 +66,7 @@ TEST(a_row_says_how_much_of_it_is_in_memory)
 	assert_non_null(strstr(text, "train.py:2 epoch\n                    4.0 KiB of it in memory\n"));
 	free(text);
 	text = written_part(&hand.model, &rank_leaks, &options, render_totals);
-	assert_non_null(strstr(text, "  2.01 GiB of it not in memory\n"));
+	assert_non_null(strstr(text, "  292 MiB of it in memory\n"));
 	free(text);
 }
 

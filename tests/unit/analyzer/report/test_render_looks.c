@@ -147,8 +147,9 @@ TEST(views_of_one_figure_agree)
 	hand.sites[0].untouched_bytes = 300 * MIB;
 	OWNED char *text = written_part(&hand.model, &rank_peak, &rows, add_views);
 	assert_non_null(
-		strstr(text, "Held at the peak: 100 MiB of the host's memory\n300 MiB was asked for and not touched:"));
-	assert_non_null(strstr(text, "Held at the peak, by file: 100 MiB of the host's memory\n300 MiB was asked for"));
+		strstr(text, "Held at the peak: 100 MiB of the host's memory\n300 MiB more was asked for and not touched\n"));
+	assert_non_null(
+		strstr(text, "Held at the peak, by file: 100 MiB of the host's memory\n300 MiB more was asked for"));
 }
 
 /* Kinds are counted now and then: of a process that was killed, blocks came and went since. */
