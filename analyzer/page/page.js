@@ -4,7 +4,7 @@
 	const data = JSON.parse(document.getElementById("data").textContent);
 	const DOMAIN = { name: 0, device: 1, space: 2, peak: 3, live: 4, allocated: 5, parts: 6, free: 7, total: 8 };
 	const LINE = { domain: 0, peak: 1, live: 2, untouched: 3, allocated: 4, blocks: 5, leak: 6, alive: 7, total: 8,
-		survivors: 9, error: 10, flags: 11, place: 12, file: 13, number: 14, source: 15, held: 16 };
+		survivors: 9, error: 10, flags: 11, place: 12, file: 13, number: 14, source: 15, ways: 16 };
 	const FLAG = { import: 1, estimate: 2, device: 4, space: 8, once: 16 };
 	const SITE = { domain: 0, peak: 1, live: 2, allocated: 3, flags: 4, process: 5, node: 6 };
 	const FRAME = { place: 0, file: 1, line: 2, module: 3, flags: 4 };
@@ -190,8 +190,25 @@
 			cell.append("span").text(text(line[LINE.place]));
 		if (sourceOf(line) !== "")
 			cell.append("span").attr("class", "source").text(sourceOf(line));
-		if (text(line[LINE.held]) !== "") // at the latest look
-			cell.append("span").attr("class", "source").text("held " + text(line[LINE.held]));
+		putWays(cell, line[LINE.ways].filter(way => text(way[0]) !== "")); // at the latest look
+	}
+
+	/* The first in one line, as everywhere. It unfolds to its steps, from the root to the block, each in the one before; so do the others. */
+	function putWays(cell, ways) {
+		const words = way => "held " + text(way[0]);
+		const fold = (parent, told) => parent.append("details").call(one => one.append("summary").text(told));
+		if (ways.length === 0 || (ways.length === 1 && ways[0].length === 1)) {
+			ways.forEach(way => cell.append("span").attr("class", "source").text(words(way)));
+			return;
+		}
+		const all = fold(cell, words(ways[0])).attr("class", "source");
+		ways.forEach((way, number) => {
+			const last = way.length - 1;
+			let at = number === 0 ? all : last === 0 ? all.append("p").text(words(way)) : fold(all, words(way));
+			way.slice(1).forEach((step, index) => {
+				at = index + 1 === last ? at.append("p").text("-> " + text(step)) : fold(at, (index === 0 ? "" : "-> ") + text(step));
+			});
+		});
 	}
 
 	function growth(line) {

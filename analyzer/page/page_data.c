@@ -298,6 +298,26 @@ survivors_text(const struct model_survivors *survivors, struct numbers *numbers)
 
 enum line_flags { LINE_IMPORT = 1, LINE_ESTIMATE = 2, LINE_DEVICE = 4, LINE_SPACE = 8, LINE_ONCE = 16 };
 
+/* Each in one sentence, and then its steps from the root to the block. */
+static void
+put_ways(struct json_write *json, const struct report_line *line, struct numbers *numbers)
+{
+	JSON_IN (json, NULL, '[') {
+		EACH (way, line->ways, line->way_count) {
+			OWNED char *sentence = model_way_sentence(way, line->held_samples);
+
+			JSON_IN (json, NULL, '[') {
+				put_number(json, text_number(numbers, sentence != NULL ? sentence : ""));
+				for (size_t i = 0; i < way->step_count && way->step_count > 1; i++) {
+					OWNED char *step = model_way_words(way, i, 1, false);
+
+					put_number(json, text_number(numbers, step));
+				}
+			}
+		}
+	}
+}
+
 static void
 put_lines(struct json_write *json, const struct report *report, const struct page_options *options,
           struct source_files *files, struct numbers *numbers)
@@ -306,7 +326,6 @@ put_lines(struct json_write *json, const struct report *report, const struct pag
 		for (size_t i = 0; i < report->line_count; i++) {
 			struct report_line line = report_line(report, i);
 			const struct report_place *where = &line.where;
-			OWNED char *held = line.way_count != 0 ? model_way_sentence(&line.ways[0], line.held_samples) : NULL;
 
 			JSON_IN (json, NULL, '[') {
 				PUT_NUMBERS(json, line.of.domain, line.of.peak_bytes, line.of.live_bytes, line.of.untouched_bytes,
@@ -323,7 +342,7 @@ put_lines(struct json_write *json, const struct report *report, const struct pag
 				put_number(json, where->line);
 				json_write_signed(json, NULL,
 				                  (int64_t)(int32_t)source_number(report, i, where, options, files, numbers));
-				put_number(json, text_number(numbers, held != NULL ? held : ""));
+				put_ways(json, &line, numbers);
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import harness
+import test_holders_kept as kept
 
 PROGRAM = """
 import threading
@@ -118,6 +119,34 @@ def test_the_flame_graph_zooms_searches_and_turns_around(page):
     page.uncheck("#flame-graph input[name=upwards]")
     page.check("#flame-graph input[name=imports]")
     assert len(boxes(page)) >= len(whole)
+
+
+def test_the_way_of_a_holder_unfolds_step_by_step(browser, tmp_path):
+    program = tmp_path / "cache.py"
+    program.write_text(kept.CACHE)
+    kept.guarded([kept.PYTHON, program], tmp_path / "out")
+    harness.ok(harness.kmemshim("report", "--html", tmp_path / "page.html", tmp_path / "out"))
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    problems = []
+    page.on("console", lambda message: problems.append(message.text))
+    page.goto(f"file://{tmp_path / 'page.html'}")
+    page.click("#tab-lines")
+    way = page.query_selector("#lines td.place > details")
+    words = way.query_selector("summary").text_content()
+    assert words.startswith("held by local `service` of main() (cache.py:") and words.count(" -> ") == 3, words
+    steps, at = [], way
+    while (inner := at.query_selector(":scope > details")) is not None:
+        assert not inner.is_visible()  # before the one around it is opened
+        at.query_selector("summary").focus()
+        page.keyboard.press("Enter")
+        assert inner.is_visible()
+        steps.append(inner.query_selector("summary").text_content())
+        at = inner
+    at.query_selector("summary").click()
+    steps.append(at.query_selector(":scope > p").text_content())
+    assert "held by " + " ".join(steps) == words and at.query_selector(":scope > p").is_visible()
+    page.close()
+    assert problems == []
 
 
 def test_a_deep_narrow_stack_is_cut_until_one_zooms(browser, folder):
