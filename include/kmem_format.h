@@ -902,6 +902,8 @@ struct kmem_inherited {
 #define KMEM_NOTE_PRELOAD_FIRST "put libkmemshim.so first in LD_PRELOAD"
 /* How a note ends about an interpreter whose frames are not read. */
 #define KMEM_NOTE_NATIVE_ONLY "stacks are native only"
+/* How the note begins that says that personal data was left out. */
+#define KMEM_NOTE_PRIVATE "recorded with KMEMSHIM_PRIVATE=1"
 /* And that says what else than memory was refused; a sentence without its end. */
 #define KMEM_NOTE_THREAD "a thread could not be started"
 #define KMEM_NOTE_PROCESS "a process could not be started"

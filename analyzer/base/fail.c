@@ -9,11 +9,19 @@
 #include <stdio.h>
 
 bool
+fail_late(struct fail *fail)
+{
+	fail->needs_time = true;
+	return false;
+}
+
+bool
 fail_set(struct fail *fail, enum exit_code code, const char *format, ...)
 {
 	va_list arguments;
 
 	fail->code = code;
+	fail->needs_time = false;
 	va_start(arguments, format);
 
 	int written = vsnprintf(fail->text, sizeof(fail->text), format, arguments);

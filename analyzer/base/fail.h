@@ -22,10 +22,14 @@ enum exit_code {
 
 struct fail {
 	enum exit_code code;
+	bool needs_time; // the program stood still for as long as it may: the text lacks the option that allows more
 	char text[1024]; // what is wrong, where, what to do next; no newline, control characters replaced
 };
 
 /* Fills `fail` and returns false, for `return fail_set(...)`. */
 bool fail_set(struct fail *fail, enum exit_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The same after it, for a look that had too little time. */
+bool fail_late(struct fail *fail);
 
 #endif

@@ -32,7 +32,7 @@ static int
 report_failure(const struct fail *fail)
 {
 	progress_end();
-	(void)fprintf(stderr, "kmemshim: %s\n", fail->text);
+	(void)fprintf(stderr, "kmemshim: %s%s\n", fail->text, fail->needs_time ? ": allow more with --stop" : "");
 	return (int)fail->code;
 }
 
@@ -48,7 +48,7 @@ static int
 run_command(const struct command *command, int count, char **arguments)
 {
 	struct options options;
-	struct fail fail = { .code = EXIT_OK };
+	struct fail fail = { 0 };
 	int status = EXIT_OK;
 
 	if (!options_parse(command, count, arguments, &options, &fail))

@@ -343,7 +343,7 @@ merge(const struct holder_search *search, struct stack_locals *locals, const str
 static bool
 was_private(const struct model_process *process)
 {
-	return ANY(note, process->notes, process->note_count, strstr(*note, "KMEMSHIM_PRIVATE=1") != NULL);
+	return ANY(note, process->notes, process->note_count, text_starts(*note, KMEM_NOTE_PRIVATE));
 }
 
 /* Is the program to leave out what may be personal? Its environment says so, or that of this command. */
@@ -397,10 +397,9 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
 	holder_search_end(&search);
 	if (!is_whole || is_drawn)
 		return is_whole;
-	return fail_set(fail, EXIT_USAGE,
-	                COMMAND
-	                ": process %d stood still for %.3f s and its blocks were not read yet: allow more with --stop",
-	                (int)look->process.pid, (double)look->stopped_ns / 1e9);
+	(void)fail_set(fail, EXIT_USAGE, COMMAND ": process %d stood still for %.3f s and its blocks were not read yet",
+	               (int)look->process.pid, (double)look->stopped_ns / 1e9);
+	return fail_late(fail);
 }
 
 /* core: NULL = it runs */

@@ -16,7 +16,6 @@
 #include "base/read_each.h"
 #include "base/regular_file.h"
 #include "base/text_pool.h"
-#include "base/text_start.h"
 #include "base/units.h"
 #include "capture/capture_holders.h"
 #include "capture/kill_counters.h"
@@ -112,26 +111,14 @@ has_memory(const struct kmem_guard_passing *guard, uint64_t room_bytes, struct f
 	if (room_bytes < NEEDED_OF_ALL_BYTES)
 		return fail_set(
 			fail, EXIT_USAGE,
-			"only %s were left below the limit, and a look needs 128 MiB where the kernel would end the program "
+			COMMAND
+			": only %s were left below the limit, and a look needs 128 MiB where the kernel would end the program "
 			"and not the look (memory.oom.group, or much of its memory is pages of files): set the guard lower",
 			UNITS_BYTES(room_bytes));
 	return guard->number == 0 || guard->limit_kind == KMEM_LIMIT_ADDRESS_SPACE || left >= NEEDED_BYTES ||
-	       fail_set(fail, EXIT_USAGE, "only %s were left below the limit, and a look needs 32 MiB: set the guard lower",
+	       fail_set(fail, EXIT_USAGE,
+	                COMMAND ": only %s were left below the limit, and a look needs 32 MiB: set the guard lower",
 	                UNITS_BYTES(left));
-}
-
-/* The reason as `kmemshim holders` gives it, without the parts that are about that command. */
-static char *
-why_text(const char *said)
-{
-	static const char own[] = "--stop";
-	const char *at = strstr(said, own);
-
-	if (text_starts(said, COMMAND ": "))
-		said += strlen(COMMAND ": ");
-	if (at == NULL)
-		return memory_text(said);
-	return memory_printed("%.*s--holders-stop%s", (int)(at - said), said, at + strlen(own));
 }
 
 /* Has a line that grows, that is too short to judge and kept all, or that is a queue which lags, more than so much? */
@@ -184,7 +171,8 @@ look(int fd, const char *pid, const struct model *model, const struct holders *n
 	    !holders_find_in(pid, model, stop_ns, HOLDERS_LINES_MAX, &holders, &fail)) {
 		if (before != NULL && before->why[0] == '\0')
 			return;
-		OWNED char *why = why_text(fail.text);
+		OWNED char *why = memory_printed("%s%s", fail.text + strlen(COMMAND ": "), // which nobody has called
+		                                 fail.needs_time ? ": allow more with --holders-stop" : "");
 
 		holders = model_holders_made((uint32_t)strtoul(pid, NULL, 10));
 		holders.why = text_pool_add_text(holders.texts, why);

@@ -100,12 +100,12 @@ see_sign(void *context, uint64_t at, uint64_t word)
 }
 
 static bool
-fail_late(const char *command, struct fail *fail)
+had_no_time(const char *command, struct fail *fail)
 {
-	return fail_set(fail, EXIT_USAGE,
-	                "%s: the program stood still for as long as it may and the list of its blocks was not read yet: "
-	                "allow more with --stop",
-	                command);
+	(void)fail_set(fail, EXIT_USAGE,
+	               "%s: the program stood still for as long as it may and the list of its blocks was not read yet",
+	               command);
+	return fail_late(fail);
 }
 
 static bool
@@ -125,7 +125,7 @@ find_signs(const char *command, struct process_memory *memory, struct signs *sig
 	if (search.found == KMEM_TABLE_KINDS - 1)
 		return true;
 	if (process_memory_is_late(memory))
-		return fail_late(command, fail);
+		return had_no_time(command, fail);
 	return fail_set(fail, EXIT_USAGE,
 	                search.is_other_version
 	                    ? "%s: the program is recorded by another version of kmemshim: use the command of that one"
@@ -369,7 +369,7 @@ live_blocks_read(const char *command, struct process_memory *memory, struct fail
 	read_extras(blocks, &signs);
 	if (!read_leaves(blocks, &signs)) {
 		live_blocks_free(blocks);
-		return fail_late(command, fail), NULL;
+		return had_no_time(command, fail), NULL;
 	}
 	count_extras(blocks);
 	if (blocks->count == 0)

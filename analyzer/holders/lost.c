@@ -111,11 +111,11 @@ look(pid_t pid, const struct stopped_process *process, const char *capture, uint
 	if (is_whole && !found->is_unfinished)
 		return true;
 	reachability_free(found);
-	return is_whole &&
-	       fail_set(fail, EXIT_USAGE,
-	                COMMAND
-	                ": process %d stood still for %.3f s and its memory was not read yet: allow more with --stop",
-	                (int)pid, (double)lost->stopped_us / 1e6);
+	if (!is_whole)
+		return false;
+	(void)fail_set(fail, EXIT_USAGE, COMMAND ": process %d stood still for %.3f s and its memory was not read yet",
+	               (int)pid, (double)lost->stopped_us / 1e6);
+	return fail_late(fail);
 }
 
 static bool
