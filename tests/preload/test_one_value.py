@@ -154,12 +154,14 @@ def test_a_figure_has_one_value(capture):
 
     stacks = harness.kmemshim("export", "--format", "ndjson", capture).stdout.splitlines()
     assert sums(map(json.loads, stacks), "live_bytes") == sums((row for row in document["lines"] if row["domain"] != "reserved"), "live_bytes")
-    for value, figure in (("live", "live_bytes"), ("allocated", "allocated_bytes")):
-        for domain, row in totals.items():
-            if domain == "reserved":  # addresses, not memory: no other format has them
-                continue
-            folded = harness.kmemshim("export", "--format", "folded", "--value", value, "--domain", domain, capture).stdout
-            assert sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()) == row[figure], (domain, figure)
+    profiles = json.loads(harness.kmemshim("export", "--format", "speedscope", capture).stdout)["profiles"]
+    weights = {profile["name"]: sum(profile["weights"]) for profile in profiles}
+    for meaning, figure in (("live at the end", "live_bytes"), ("allocated in all", "allocated_bytes")):
+        assert {name: weight for name, weight in weights.items() if name.endswith(": " + meaning)} == {
+            f"{domain}: {meaning}": row[figure] for domain, row in totals.items()
+            if domain != "reserved" and row[figure] != 0}  # reserved: addresses, not memory; no other format has them
+    folded = harness.kmemshim("export", "--format", "folded", "--value", "live", "--domain", "heap", capture).stdout
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()) == totals["heap"]["live_bytes"]
 
     harness.ok(harness.kmemshim("report", "--html", capture.parent / "page.html", capture))
     page = json.loads(re.search(r'<script[^>]*application/json[^>]*>(.*?)</script>', (capture.parent / "page.html").read_text(), re.DOTALL)[1])
