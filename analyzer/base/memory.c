@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "base/text_clean.h"
 
 void
 memory_exhausted(void)
@@ -84,13 +85,23 @@ memory_text(const char *text)
 	return checked(strdup(text));
 }
 
+/* A text that is cut ends with a whole character. */
+__attribute__((format(printf, 3, 0))) static void
+print_whole(char *text, size_t bytes, const char *format, va_list values)
+{
+	int written = vsnprintf(text, bytes, format, values);
+
+	if (written > 0 && (size_t)written >= bytes && bytes > 0)
+		text[text_whole(text, bytes - 1)] = '\0';
+}
+
 char *
 memory_text_in(char *text, size_t bytes, const char *format, ...)
 {
 	va_list values;
 
 	va_start(values, format);
-	(void)vsnprintf(text, bytes, format, values);
+	print_whole(text, bytes, format, values);
 	va_end(values);
 	return text;
 }
@@ -102,7 +113,7 @@ memory_text_add(char *text, size_t bytes, const char *format, ...)
 	va_list values;
 
 	va_start(values, format);
-	(void)vsnprintf(text + used, bytes - used, format, values);
+	print_whole(text + used, bytes - used, format, values);
 	va_end(values);
 }
 

@@ -112,3 +112,17 @@ text_escape(const char *text, size_t bytes, char *to)
 	}
 	return (size_t)(end - to);
 }
+
+size_t
+text_whole(const char *text, size_t bytes)
+{
+	size_t behind = bytes; // the first byte of the last character
+
+	while (behind > 0 && ((unsigned char)text[behind - 1] & 0xc0) == 0x80)
+		behind--;
+
+	unsigned char lead = behind > 0 ? (unsigned char)text[behind - 1] : 0;
+	size_t needed = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 0;
+
+	return bytes - behind + 1 < needed ? behind - 1 : bytes;
+}

@@ -25,6 +25,9 @@ text_cleaned(char *text)
 	return text;
 }
 
+/* So many of these bytes that no character is cut at their end. */
+size_t text_whole(const char *text, size_t bytes);
+
 /* Would text_clean() change nothing? */
 bool text_is_clean(const char *text, size_t bytes);
 

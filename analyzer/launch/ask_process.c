@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/regular_file.h"
+#include "base/text_clean.h"
 #include "capture/running_capture.h"
 #include "kmem_words.h"
 
@@ -38,11 +39,7 @@ wait_for(int fd, uint64_t number)
 static void
 set_name(struct kmem_request *request, const char *name)
 {
-	size_t length = strnlen(name, sizeof(request->name) - 1);
-
-	while (name[length] != '\0' && length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80)
-		length--;
-	memcpy(request->name, name, length);
+	memcpy(request->name, name, text_whole(name, strnlen(name, sizeof(request->name) - 1)));
 }
 
 bool

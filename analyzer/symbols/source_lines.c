@@ -85,9 +85,7 @@ trim(char *line)
 	size_t length = strlen(line);
 
 	if (length > SOURCE_LINE_BYTES) {
-		length = SOURCE_LINE_BYTES - 3;
-		while (length > 0 && ((unsigned char)line[length] & 0xc0) == 0x80)
-			length--;
+		length = text_whole(line, SOURCE_LINE_BYTES - 3);
 		memcpy(line + length, "...", 3);
 		length += 3;
 	}

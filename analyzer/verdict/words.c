@@ -143,9 +143,7 @@ verdict_way_text(const struct holders_way *way, size_t first, size_t count, bool
 	bool is_long = bytes > VERDICT_WAY_BYTES - sizeof(end);
 
 	if (is_long)
-		bytes = VERDICT_WAY_BYTES - sizeof(end);
-	while (is_long && bytes > 0 && (words[bytes] & 0xc0) == 0x80) // inside a character
-		bytes--;
+		bytes = text_whole(words, VERDICT_WAY_BYTES - sizeof(end));
 	return memory_text_in(text, VERDICT_WAY_BYTES, "%.*s%s", (int)bytes, words, is_long ? end : "");
 }
 
