@@ -87,7 +87,7 @@ verdict_add_held(const struct model_process *process, char *text, size_t bytes)
 {
 	uint64_t peak_bytes = verdict_peak_of(process);
 	bool is_copied_unknown = process->copied_bytes < WORTH_BYTES && process->inherited_bytes >= WORTH_BYTES &&
-	                         process->private_dirty_bytes == 0;
+	                         !model_is_copied_known(process);
 
 	memory_text_add(text, bytes, "%s", UNITS_BYTES(process->live_bytes));
 	if (peak_bytes / 2 > process->live_bytes && peak_bytes >= WORTH_BYTES)

@@ -200,6 +200,30 @@ TEST(the_line_of_what_was_there_before_the_fork_is_named)
 	}
 }
 
+/* Four workers of a parent that is there: their pages are the parent's live ones, but for those that they copied. */
+TEST(what_workers_share_with_their_parent_is_counted_once)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		scene("heap:4 100M; heap:20 60M; look brk=110M reserved=170M own=20M; sample bytes=110M empty_bytes=1M; "
+		      "heartbeat monotonic_ns=65s; " CONTAINER("400M", "400M"));
+		struct kmem_resident of_worker = { .sequence = 1, .resident_bytes = 283 * MIB };
+
+		of_worker.part_bytes[KMEM_RESIDENT_BRK] = 108 * MIB;
+		of_worker.part_bytes[KMEM_RESIDENT_INHERITED] = 170 * MIB;
+		of_worker.part_bytes[KMEM_RESIDENT_OWN] = 5 * MIB;
+		for (unsigned worker = 1; worker <= 4; worker++) {
+			scene_add(&hand, "child inherited_bytes=160M live_bytes=2M copied_bytes=%uM", i == 0 ? 0 : 20);
+			hand.family[worker].resident = &of_worker;
+			hand.family[worker].heap_sample.empty_bytes = 106 * MIB;
+		}
+		decided(NULL, NULL);
+		parts(i == 0 ? "!before the fork" : "80.0 MiB pages that forked children copied by writing to them");
+		parts("; 1.0 MiB freed memory that malloc keeps");
+		parts(i == 0 ? "!copied" : "!memory from before the fork");
+		parts("117 MiB live at recorded lines");
+	}
+}
+
 /* Blocks that were released between the look and the end. */
 TEST(what_lines_held_at_the_look_is_not_denied)
 {
