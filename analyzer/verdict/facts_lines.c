@@ -274,8 +274,10 @@ sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const 
 	struct verdict_line_sum sum = { 0, false };
 
 	EACH (line, ranked->lines, ranked->line_count) {
-		uint64_t bytes = is_peak ? verdict_peak_told_bytes(facts, line->peak_bytes, line->untouched_bytes)
-		                         : line->live_bytes;
+		bool is_whole = is_peak && !verdict_tells_in_memory(line->peak_bytes, line->untouched_bytes);
+		uint64_t bytes = is_whole  ? verdict_peak_told_bytes(facts, line->peak_bytes, line->untouched_bytes)
+		                 : is_peak ? line->peak_bytes
+		                           : line->live_bytes;
 
 		if (line->where != top->where || line->is_import || bytes == 0 ||
 		    line->largest->where_relation != top->largest->where_relation ||

@@ -140,12 +140,14 @@ freed_at_sample(const struct model_heap_sample *look)
 	return look->sampled_pages != 0 ? look->empty_bytes + amount_less(look->sparse_bytes, look->sparse_live_bytes) : 0;
 }
 
+/* When the interpreter began to end, what is live and the last sample were frozen: nothing is told of what came after. */
 static const struct kmem_heartbeat *
 beat_after_sample(const struct model_process *process)
 {
 	const struct kmem_heartbeat *last = model_last_beat(process);
 
-	return last != NULL && last->monotonic_ns >= process->resident->monotonic_ns ? last : NULL;
+	return last != NULL && !process->is_finalizing && last->monotonic_ns >= process->resident->monotonic_ns ? last
+	                                                                                                          : NULL;
 }
 
 /* What was live about the time of the look: at the heartbeats before and after it, the greater or the lesser; or at the end, which was looked at. */
@@ -245,8 +247,7 @@ freed_since(const struct model *model, const struct model_process *process)
 	                         look[KMEM_RESIDENT_SHARED];
 	struct verdict_freed freed = { .process = process, .is_later = true };
 
-	if (last == NULL || last->live_bytes == 0 || process->is_finalizing ||
-	    unclear_bytes > sampled_bytes / CHANGED_PART / 2)
+	if (last == NULL || last->live_bytes == 0 || unclear_bytes > sampled_bytes / CHANGED_PART / 2)
 		return freed;
 
 	bool has_grown = last->resident_bytes >= sampled_bytes / CHANGED_PART * (CHANGED_PART + 1);

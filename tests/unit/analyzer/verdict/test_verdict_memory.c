@@ -224,6 +224,14 @@ TEST(what_workers_share_with_their_parent_is_counted_once)
 	}
 }
 
+/* Of a line that made an array, and a buffer of a library that nobody touched. */
+TEST(a_sum_over_kinds_at_the_peak_has_nothing_untouched)
+{
+	scene("heap:7 0 peak_bytes=8M; mmap:20 64M same untouched=64M-500K; heap:20 1M; process peak_bytes=73M; exit 0");
+	decided(NULL, NULL);
+	said("!In all kinds of memory that line held 7");
+}
+
 /* Blocks that were released between the look and the end. */
 TEST(what_lines_held_at_the_look_is_not_denied)
 {
