@@ -84,11 +84,6 @@ struct verdict_freed {
 	struct rank_line pinning[VERDICT_PINNING_MAX];
 };
 
-struct verdict_line_sum {
-	uint64_t bytes;
-	bool is_estimated;
-};
-
 struct verdict_memory {
 	uint64_t bytes;             // the sum of the parts; 0 = nobody looked
 	uint64_t lines_bytes;       // of these, live at recorded lines at the look
@@ -203,8 +198,6 @@ struct verdict_facts {
 	struct verdict_kept top_kept; // of top_live; count == 0: there is no such caller
 	struct rank_line top_peak;
 	/* What these lines held in all kinds of the host's memory, theirs included: the first lines of a glance. */
-	struct verdict_line_sum top_live_sum;
-	struct verdict_line_sum top_peak_sum;
 	char peak_import[PEAK_IMPORT_BYTES]; // of one process: the module that it imported at its peak; "" = none
 	// another line that holds nearly as much; site_count == 0: none, or several processes
 	struct rank_line next_live;

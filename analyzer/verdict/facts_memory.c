@@ -147,7 +147,7 @@ beat_after_sample(const struct model_process *process)
 	const struct kmem_heartbeat *last = model_last_beat(process);
 
 	return last != NULL && !process->is_finalizing && last->monotonic_ns >= process->resident->monotonic_ns ? last
-	                                                                                                          : NULL;
+	                                                                                                        : NULL;
 }
 
 /* What was live about the time of the look: at the heartbeats before and after it, the greater or the lesser; or at the end, which was looked at. */
@@ -780,7 +780,7 @@ bool
 verdict_is_explained(const struct verdict_facts *facts)
 {
 	const struct verdict_memory *memory = &facts->memory;
-	uint64_t line_bytes = amount_greater(facts->top_live.live_bytes, facts->top_live_sum.bytes);
+	uint64_t line_bytes = facts->top_live.live_bytes;
 
 	return memory->bytes < WORTH_BYTES ||
 	       (verdict_holds_a_third(facts, line_bytes) && line_bytes >= memory->memory_files_bytes);

@@ -237,22 +237,6 @@ is_more_than_peak(const struct verdict_facts *facts)
 	       facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes;
 }
 
-/* What the line held in all kinds of memory, where that is more. */
-static void
-put_all_kinds(const struct told *told, char text[FIGURE_BYTES])
-{
-	const struct verdict_facts *facts = told->facts;
-	const struct finding *finding = told->finding;
-	const struct verdict_line_sum *sum = finding->kind == FINDING_PEAK_LINE ? &facts->top_peak_sum
-	                                                                        : &facts->top_live_sum;
-
-	if (finding->kind == FINDING_LINE && facts->next_live.where == finding->line.where)
-		return; // the other kind is told next
-	if (sum->bytes > finding->bytes + finding->bytes / 100 &&
-	    strcmp(UNITS_BYTES(sum->bytes), UNITS_BYTES(finding->bytes)) != 0)
-		put(text, "%s%s", sum->is_estimated ? "≈" : "", UNITS_BYTES(sum->bytes));
-}
-
 /* What of it is not memory of a line of the program: "left free in arenas of small Python objects". */
 static const char *
 arena_words(const struct verdict_facts *facts, const struct finding *finding)
@@ -523,8 +507,9 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	BYTES(whole, finding->whole_bytes)                                                                                 \
 	FIGURE(rest, true, "%s", UNITS_BYTES(finding->whole_bytes - finding->bytes))                                       \
 	FIGURE(share, true, "%s", UNITS_SHARE(verdict_share(finding->bytes, finding->whole_bytes)))                        \
+	FIGURE(of_peak, finding->whole_bytes != 0, "%s", UNITS_SHARE(verdict_share(finding->bytes, finding->whole_bytes))) \
 	FIGURE(error, line->sample_bytes != 0, ", ±%s",                                                                    \
-	       UNITS_BYTES(model_estimate_error(line->sample_bytes, finding->bytes)))                                      \
+	       UNITS_BYTES(model_estimate_error(line->sample_bytes, amount_less(finding->bytes, line->exact_bytes))))      \
 	FIGURE(where, line->site_count != 0, "%s", verdict_line_text(line, PLACE_ROOM))                                    \
 	WORDS(how, verdict_where_word(facts, line, VERDICT_WORD_ROOM))                                                     \
 	WORDS(domain, finding->domain->name)                                                                               \
@@ -605,7 +590,6 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	      facts->live_process_bytes + (verdict_is_in_memory_told(facts) ? 0 : facts->live_process_untouched_bytes))    \
 	WORDS(live_process, process_text(facts->live_process, PLACE_ROOM))                                                 \
 	WORDS(live_whole, facts->live_count > 1 ? "all that" : verdict_is_in_memory_told(facts) ? "that" : "it")           \
-	PUT(all_kinds)                                                                                                     \
 	PUT(kept_steps)                                                                                                    \
 	PUT(generations)                                                                                                   \
 	PUT(growth)                                                                                                        \
