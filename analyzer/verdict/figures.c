@@ -26,6 +26,7 @@
 #define NATIVE_FRAMES_PART \
 	64                 // of stacks of Python that hold more than this part of the heap the recorder keeps native frames
 #define FILLED_PART 16 // of what the last look saw untouched: less is an error of that look
+#define CHANGED_PART 8 // of what a look saw: more came after it
 #define OLD_NS UINT64_C(1000000000)
 
 #define SECONDS(ns) ((double)(ns) / 1e9)
@@ -195,6 +196,13 @@ put_space_limit(const struct told *told, char text[FIGURE_BYTES])
 
 /* ---- what was live ---- */
 
+/* What is live in its allocator is known from samples alone. */
+static bool
+is_of_library(const struct rank_line *line)
+{
+	return line->largest != NULL && line->largest->library != NULL;
+}
+
 /* "At the end": the moment of what was live. */
 static const char *
 moment(const struct verdict_facts *facts, enum verdict_cause cause)
@@ -208,7 +216,20 @@ moment(const struct verdict_facts *facts, enum verdict_cause cause)
 	       : cause == VERDICT_REQUEST_REFUSED                          ? "At that moment"
 	       : is_over && process->is_at_exit                            ? "When it began to exit"
 	       : is_over && process->is_finalizing                         ? "When Python began to shut down"
+	       : !is_over && is_of_library(&facts->top_live)               ? "At the last sample"
 	                                                                   : "At the end";
+}
+
+/* What came after the look at its pages is in other figures of the same text. */
+static void
+put_sampled(const struct told *told, char text[FIGURE_BYTES])
+{
+	const struct verdict_memory *memory = &told->facts->memory;
+
+	if (memory->bar[VERDICT_BAR_LATER].bytes > memory->sample_bytes / CHANGED_PART)
+		put(text, "%.1f s before the end", SECONDS(memory->age_ns));
+	else
+		put(text, "at the last sample");
 }
 
 /* Who ends by itself is looked at then. Others may have filled what they had asked for after the last look. */
@@ -578,6 +599,7 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	TEST(many, process_count > 2)                                                                                      \
 	/* what was live */                                                                                                \
 	WORDS(moment, moment(facts, told->verdict->cause))                                                                 \
+	PUT(sampled)                                                                                                       \
 	TEST(end_sampled, is_end_sampled(facts))                                                                           \
 	WORDS(filled, filled_words(facts))                                                                                 \
 	FIGURE(in_memory, verdict_is_in_memory_told(facts), "%s", UNITS_BYTES(facts->live_bytes))                          \

@@ -250,6 +250,21 @@ TEST(a_sum_over_kinds_at_the_peak_has_nothing_untouched)
 	said(" At the peak 8.5 MiB was allocated at train.py:7 epoch.");
 }
 
+/* One text has two samples: a look at pages, and a heartbeat that is newer. */
+TEST(an_older_look_is_told_with_its_age)
+{
+	static const char *const later[] = { "440M", "660M" };
+
+	for (unsigned i = 0; i < 2; i++) {
+		scene("heap:4 400M; look brk=250M program=130M own=60M monotonic_ns=64s; "
+		      "heartbeat monotonic_ns=65s resident_bytes=%s; process ended_monotonic_ns=65s; killed",
+		      later[i]);
+		decided(NULL, NULL);
+		said(i == 0 ? "Of the 440 MiB in memory at the last sample, "
+		            : "Of the 440 MiB in memory 1.0 s before the end, ");
+	}
+}
+
 /* Blocks that were released between the look and the end. */
 TEST(what_lines_held_at_the_look_is_not_denied)
 {
@@ -456,6 +471,7 @@ TEST(a_librarys_own_allocator_is_said_to_have_grown)
 		"name mmap library; mmap:18 812M library=pyarrow module=libarrow.so.2100; look brk=20M reserved=850M; " CONTAINER(
 			"900M", "900M"));
 	said("was in the allocator of pyarrow, which grew (estimated) at");
+	said(" At the last sample 812 MiB was live."); // what came after it nobody knows
 	next("--system-allocators -- python train.py 'it'\\''s'`");
 	hand.launcher.flags = KMEM_LAUNCHER_SYSTEM_ALLOCATORS; // it was recorded so
 	decided(NULL, "hold-less");
