@@ -396,6 +396,10 @@ uint64_t model_unrecorded_bytes(const struct model *model);
 /* A forked child whose pages nobody looked at in time may have copied much or nothing; not if it had hardly a page fault. */
 bool model_is_copied_known(const struct model_process *process);
 
+/* The first damage, and how many. Where requests that were in progress explain them all, none may be one. */
+#define MODEL_DAMAGE_BYTES 1024
+const char *model_damage_text(const struct model *model, char text[MODEL_DAMAGE_BYTES]);
+
 bool model_could_not_grow(const struct model *model); // some capture: its disk, or its address space, was full
 
 /* Its last heartbeat, and when that was; an idle process writes none. NULL and 0 = never. */
