@@ -92,7 +92,7 @@ line_growth_of(const struct model *model, const struct rank_line *line)
 	uint64_t before_bytes = 0;
 
 	if ((line->leak != MODEL_LEAK_LEAK && line->leak != MODEL_LEAK_BACKLOG) || site->process_count != 1 ||
-	    process->point_count == 0)
+	    process->point_count == 0 || domain_is_address_space(model->domains[site->domain].id.kind))
 		return growth;
 	for (size_t i = 0; i < process->point_count; i++) {
 		const struct model_point *point = &process->points[i];

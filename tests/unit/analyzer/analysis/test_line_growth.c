@@ -123,6 +123,19 @@ TEST(a_snapshot_is_compared_with_what_was_live_then)
 	assert_int_equal(line_growth_of(&hand.model, &line).whole_bytes, 80 * MIB);
 }
 
+/* It is no part of what the process holds. */
+TEST(address_space_is_no_part_of_the_growth)
+{
+	hand_model_make(&hand);
+	struct model_site *site = hand_model_site(&hand, RESERVED, 41, 10 * MIB);
+	struct rank_line line = { .leak = MODEL_LEAK_LEAK, .telling = site, .largest = site, .live_bytes = 10 * MIB };
+
+	points[0] = (struct model_point){ .is_end = true };
+	hand.process.points = points;
+	hand.process.point_count = 1;
+	assert_false(line_growth_of(&hand.model, &line).is_known);
+}
+
 /* What it held later is no part of how it grew until then. */
 TEST(the_pace_until_a_snapshot)
 {
