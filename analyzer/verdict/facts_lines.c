@@ -290,21 +290,20 @@ sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const 
 		return sum;
 	sum.exact_bytes = top->sample_bytes != 0 ? 0 : is_peak ? top->peak_bytes : top->live_bytes;
 	EACH (line, ranked->lines, ranked->line_count) {
-		if (line->where != top->where || line->first_site == top->first_site || line->is_import ||
+		uint64_t bytes = is_peak ? line->peak_bytes : line->live_bytes;
+		bool is_unjudged = line->leak == MODEL_LEAK_TOO_SHORT && top->leak == MODEL_LEAK_LEAK;
+
+		if (line->where != top->where || line->first_site == top->first_site || line->is_import || bytes == 0 ||
 		    (is_peak && is_unclear(facts, line)) || line->largest->where_relation != top->largest->where_relation ||
 		    !domain_is_host(facts->model->domains[line->domain].id.kind))
 			continue;
 		sum.live_bytes += line->live_bytes;
 		sum.peak_bytes += line->peak_bytes;
-		sum.leaking_bytes += line->leak == MODEL_LEAK_TOO_SHORT && top->leak == MODEL_LEAK_LEAK ? line->live_bytes
-		                                                                                        : line->leaking_bytes;
+		sum.leaking_bytes += is_unjudged ? line->live_bytes : line->leaking_bytes;
 		sum.released_bytes += line->released_bytes;
-		if (!verdict_tells_in_memory(is_peak ? line->peak_bytes : line->live_bytes, line->untouched_bytes))
-			sum.untouched_bytes += line->untouched_bytes;
-		if (line->sample_bytes == 0)
-			sum.exact_bytes += is_peak ? line->peak_bytes : line->live_bytes;
-		else if ((is_peak ? line->peak_bytes : line->live_bytes) != 0)
-			sum.sample_bytes = line->sample_bytes;
+		sum.untouched_bytes += verdict_tells_in_memory(bytes, line->untouched_bytes) ? 0 : line->untouched_bytes;
+		sum.exact_bytes += line->sample_bytes == 0 ? bytes : 0;
+		sum.sample_bytes = line->sample_bytes ?: sum.sample_bytes;
 	}
 	return sum;
 }
@@ -312,9 +311,9 @@ sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const 
 #define SUMMED_MAX 16 // of the lines that hold most of one kind
 
 static bool
-may_be_top(const struct verdict_facts *facts, const struct rank_line *line)
+may_be_top(const struct verdict_facts *facts, const struct rank_line *line, uint64_t bytes)
 {
-	return line->tier == 0 && line->live_bytes != 0 && line->where != NULL && !verdict_is_arena(facts, line) &&
+	return line->tier == 0 && bytes != 0 && line->where != NULL && !verdict_is_arena(facts, line) &&
 	       domain_is_host(facts->model->domains[line->domain].id.kind);
 }
 
@@ -328,7 +327,7 @@ prefer_growing(struct verdict_facts *facts, const struct ranked *live)
 	const struct rank_line *top = &facts->top_live;
 	const struct rank_line *found = FIRST(line, live->lines,
 	                                      live->line_count < SUMMED_MAX ? live->line_count : SUMMED_MAX,
-	                                      may_be_top(facts, line) && line->leak == MODEL_LEAK_LEAK &&
+	                                      may_be_top(facts, line, line->live_bytes) && line->leak == MODEL_LEAK_LEAK &&
 	                                          line->leaking_bytes >= line->live_bytes / GROWING_PART &&
 	                                          (line->live_bytes >= top->live_bytes - top->live_bytes / AS_MUCH_PART ||
 	                                           (line->where == top->where && top->leak == MODEL_LEAK_TOO_SHORT &&
@@ -353,7 +352,7 @@ prefer_larger_sum(struct verdict_facts *facts, const struct ranked *live, const 
 		uint32_t processes;
 		uint64_t bytes;
 
-		if (!may_be_top(facts, line) || line->leak != facts->top_live.leak ||
+		if (!may_be_top(facts, line, line->live_bytes) || line->leak != facts->top_live.leak ||
 		    !is_line_of(live, line, is_meant, model_site_live, &processes))
 			continue;
 		bytes = sum_kinds(facts, live, line, false).live_bytes;
@@ -541,6 +540,23 @@ domain_of_peak(const struct model *model, uint64_t peak_bytes)
 	return found;
 }
 
+/* Of one process, the line that held most in all kinds of memory. */
+static void
+sum_top_peak(struct verdict_facts *facts, const struct ranked *peak)
+{
+	struct rank_line *top = &facts->top_peak;
+
+	if (top->site_count != 0)
+		*top = sum_kinds(facts, peak, top, true);
+	for (size_t i = 0; i < peak->line_count && i < SUMMED_MAX && facts->model->process_count == 1; i++) {
+		struct rank_line sum = sum_kinds(facts, peak, &peak->lines[i], true);
+
+		if (may_be_top(facts, &sum, sum.peak_bytes) && !is_unclear(facts, &sum) && sum.peak_bytes > top->peak_bytes &&
+		    top->where != NULL)
+			*top = sum;
+	}
+}
+
 void
 verdict_peak_gather(struct verdict_facts *facts)
 {
@@ -583,15 +599,7 @@ verdict_peak_gather(struct verdict_facts *facts)
 	}
 	if (model->process_count == 1)
 		facts->top_peak_processes = 0;
-	for (size_t i = 0; i < peak->line_count && i < SUMMED_MAX && facts->top_peak.where != NULL; i++) {
-		struct rank_line sum = sum_kinds(facts, peak, &peak->lines[i], true);
-
-		if (peak->lines[i].first_site == facts->top_peak.first_site ||
-		    (model->process_count == 1 && sum.tier == 0 && sum.where != NULL && !verdict_is_arena(facts, &sum) &&
-		     !is_unclear(facts, &sum) && domain_is_host(model->domains[sum.domain].id.kind) &&
-		     sum.peak_bytes > facts->top_peak.peak_bytes))
-			facts->top_peak = sum;
-	}
+	sum_top_peak(facts, peak);
 	if (model->process_count == 1)
 		(void)peak_import_of(model, facts->process, facts->peak_import);
 	rank_free(peak);

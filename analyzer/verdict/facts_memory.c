@@ -519,16 +519,11 @@ recorded_arenas(const struct model *model)
 	                  : 0);
 }
 
-/* What a forked child has of its parent's: in malloc's pages, and in all. No block of the child's lies there, and none of it was freed. */
+/* What a forked child has in malloc's pages of its parent's. No block of the child's lies there, and none of it was freed. */
 static uint64_t
-inherited_malloc(const struct model *model, const struct model_process *child)
+inherited_malloc(const struct model_process *child)
 {
-	const struct model_process *parent = child->parent >= 0 ? &model->processes[child->parent] : NULL;
-	uint64_t had_bytes = parent != NULL && parent->resident != NULL ? malloc_at_sample(parent) : child->inherited_bytes;
-
-	return child->inherited_bytes == 0
-	           ? 0
-	           : amount_lesser(amount_less(malloc_at_sample(child), child->live_bytes), had_bytes);
+	return amount_lesser(amount_less(malloc_at_sample(child), child->live_bytes), child->inherited_bytes);
 }
 
 /*
@@ -547,7 +542,7 @@ add_inherited(const struct model *model, const struct model_process *child, bool
 		                               parents[KMEM_RESIDENT_MMAP] + parents[KMEM_RESIDENT_RESERVED] +
 		                               parents[KMEM_RESIDENT_OTHER] + parents[KMEM_RESIDENT_INHERITED]);
 	} else {
-		bytes += inherited_malloc(model, child);
+		bytes += inherited_malloc(child);
 	}
 	parts[PART_COPIED] += child->copied_bytes;
 	parts[PART_INHERITED] = amount_greater(parts[PART_INHERITED], amount_less(bytes, child->copied_bytes));
@@ -561,7 +556,7 @@ static void
 add_process(const struct verdict_facts *facts, const struct model_process *process, uint64_t parts[PARTS])
 {
 	const uint64_t *look = process->resident->part_bytes;
-	uint64_t inherited_bytes = inherited_malloc(facts->model, process);
+	uint64_t inherited_bytes = inherited_malloc(process);
 	uint64_t malloc_bytes = malloc_at_sample(process) - inherited_bytes;
 	bool is_alone = facts->model->process_count == 1;
 	uint64_t library_bytes = is_alone

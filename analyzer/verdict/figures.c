@@ -196,18 +196,12 @@ put_space_limit(const struct told *told, char text[FIGURE_BYTES])
 
 /* ---- what was live ---- */
 
-/* What is live in its allocator is known from samples alone. */
-static bool
-is_of_library(const struct rank_line *line)
-{
-	return line->largest != NULL && line->largest->library != NULL;
-}
-
 /* "At the end": the moment of what was live. */
 static const char *
 moment(const struct verdict_facts *facts, enum verdict_cause cause)
 {
 	const struct model_process *process = facts->live_process;
+	const struct model_site *top = facts->top_live.largest;
 	bool is_over = cause == VERDICT_EXITED || cause == VERDICT_FAILED;
 
 	return process->moment_ns != 0                                     ? "At the snapshot"
@@ -216,20 +210,8 @@ moment(const struct verdict_facts *facts, enum verdict_cause cause)
 	       : cause == VERDICT_REQUEST_REFUSED                          ? "At that moment"
 	       : is_over && process->is_at_exit                            ? "When it began to exit"
 	       : is_over && process->is_finalizing                         ? "When Python began to shut down"
-	       : !is_over && is_of_library(&facts->top_live)               ? "At the last sample"
+	       : !is_over && top != NULL && top->library != NULL           ? "At the last sample" // nobody looked later
 	                                                                   : "At the end";
-}
-
-/* What came after the look at its pages is in other figures of the same text. */
-static void
-put_sampled(const struct told *told, char text[FIGURE_BYTES])
-{
-	const struct verdict_memory *memory = &told->facts->memory;
-
-	if (memory->bar[VERDICT_BAR_LATER].bytes > memory->sample_bytes / CHANGED_PART)
-		put(text, "%.1f s before the end", SECONDS(memory->age_ns));
-	else
-		put(text, "at the last sample");
 }
 
 /* Who ends by itself is looked at then. Others may have filled what they had asked for after the last look. */
@@ -599,7 +581,8 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	TEST(many, process_count > 2)                                                                                      \
 	/* what was live */                                                                                                \
 	WORDS(moment, moment(facts, told->verdict->cause))                                                                 \
-	PUT(sampled)                                                                                                       \
+	FIGURE(look_age, memory->bar[VERDICT_BAR_LATER].bytes > memory->sample_bytes / CHANGED_PART,                       \
+	       "%.1f s before the end", SECONDS(memory->age_ns))                                                           \
 	TEST(end_sampled, is_end_sampled(facts))                                                                           \
 	WORDS(filled, filled_words(facts))                                                                                 \
 	FIGURE(in_memory, verdict_is_in_memory_told(facts), "%s", UNITS_BYTES(facts->live_bytes))                          \

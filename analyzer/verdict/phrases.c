@@ -327,7 +327,7 @@ say_refused_requests(const struct told *told)
 #define MAY_GROW \
 	" may be a leak: none of its {generations_total} generations (stretches of the run) was released, but they are too few to tell."
 #define GENERATIONS "| At {where} {generations}.[ {built_once}]"
-#define IN_MEMORY_THEN "Of the {whole} in memory {sampled}, {bytes} ({share}) was "
+#define IN_MEMORY_THEN "Of the {whole} in memory [{look_age}][{!look_age}at the last sample], {bytes} ({share}) was "
 
 static const struct {
 	const char *text; // NULL: `say`
