@@ -291,7 +291,6 @@ sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const 
 	sum.exact_bytes = top->sample_bytes != 0 ? 0 : is_peak ? top->peak_bytes : top->live_bytes;
 	EACH (line, ranked->lines, ranked->line_count) {
 		uint64_t bytes = is_peak ? line->peak_bytes : line->live_bytes;
-		bool is_unjudged = line->leak == MODEL_LEAK_TOO_SHORT && top->leak == MODEL_LEAK_LEAK;
 
 		if (line->where != top->where || line->first_site == top->first_site || line->is_import || bytes == 0 ||
 		    (is_peak && is_unclear(facts, line)) || line->largest->where_relation != top->largest->where_relation ||
@@ -299,7 +298,7 @@ sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const 
 			continue;
 		sum.live_bytes += line->live_bytes;
 		sum.peak_bytes += line->peak_bytes;
-		sum.leaking_bytes += is_unjudged ? line->live_bytes : line->leaking_bytes;
+		sum.leaking_bytes += line->leaking_bytes;
 		sum.released_bytes += line->released_bytes;
 		sum.untouched_bytes += verdict_tells_in_memory(bytes, line->untouched_bytes) ? 0 : line->untouched_bytes;
 		sum.exact_bytes += line->sample_bytes == 0 ? bytes : 0;

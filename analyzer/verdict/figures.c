@@ -598,7 +598,7 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	PUT(kept_steps)                                                                                                    \
 	PUT(generations)                                                                                                   \
 	PUT(growth)                                                                                                        \
-	FIGURE(growing, line->leaking_bytes < line->live_bytes / 10 * 9, "%s", UNITS_BYTES(line->leaking_bytes))           \
+	FIGURE(growing, line->leaking_bytes < line->score_bytes / 10 * 9, "%s", UNITS_BYTES(line->leaking_bytes))          \
 	FIGURE(generations_total, true, "%" PRIu32, line->telling->generations_total)                                      \
 	WORDS(built_once, !rank_may_be_built_once(line->telling) ? ""                                                      \
 	                  : rank_is_below_import(line->telling)  ? "An import runs it."                                    \
