@@ -23,11 +23,11 @@
 #include "tables/peak.h"
 
 /*
- * A look takes 14 ms per GiB that is resident (page_look.h): no more than a 16th of the time since the last one, or since the fork. A child
+ * A look takes 14 ms per GiB that is resident (page_look.h): no more than a 64th of the time since the last one, or since the fork. A child
  * that lives for a moment takes none, unless that much may be copied.
  */
 #define WORTH_A_LOOK_BYTES ((uint64_t)4 << 20)
-#define BYTES_PER_NS 4      // that are resident
+#define BYTES_PER_NS 1      // that are resident
 #define COPIED_MUCH_SHARE 8 // of what is resident: the copies took about as long as a look
 #define PIECES_SHARE 8      // pieces of a look take no more than that part of its time
 

@@ -15,7 +15,7 @@
  *
  * Safe from   any hook; no allocation. A look asks for all private pages, in pieces (page_look.h), and for one word of
  *             /proc/self/pagemap for each sample. It is begun when page faults say that a quarter more may have been copied than at the
- *             last one, and takes a 16th of the time at most; at the end it is made at once.
+ *             last one, and takes a 64th of the time at most; at the end it is made at once.
  * When failing  no page map (no /proc, a process that nobody may trace, before Linux 4.2): no figure.
  */
 #ifndef INHERITED_H
