@@ -888,7 +888,8 @@ struct kmem_inherited {
 	uint32_t sites_checksum;              // of site_count and what follows it; 0 = none
 	_Atomic uint64_t copied_bytes;        // at least so much; 0 = nothing worth a look
 	_Atomic uint64_t private_dirty_bytes; // private pages that no other process has, at the last look; 0 = never looked
-	_Atomic uint64_t faulted_bytes;       // minor page faults until then, as bytes
+	_Atomic uint64_t
+		faulted_bytes; // minor page faults until the last heartbeat or the end, as bytes: no more can be copied
 	uint32_t site_count;
 	uint32_t reserved;
 	struct kmem_inherited_site sites[KMEM_INHERITED_SITES_MAX]; // first the largest

@@ -92,7 +92,7 @@ line_growth_of(const struct model *model, const struct rank_line *line)
 	uint64_t before_bytes = 0;
 
 	if ((line->leak != MODEL_LEAK_LEAK && line->leak != MODEL_LEAK_BACKLOG) || site->process_count != 1 ||
-	    process->point_count == 0)
+	    process->point_count == 0 || domain_is_address_space(model->domains[site->domain].id.kind))
 		return growth;
 	for (size_t i = 0; i < process->point_count; i++) {
 		const struct model_point *point = &process->points[i];
@@ -101,8 +101,8 @@ line_growth_of(const struct model *model, const struct rank_line *line)
 			before_bytes = point->live_bytes;
 	}
 
-	uint64_t now_bytes = process->moment_ns != 0 ? process->live_bytes
-	                                             : process->points[process->point_count - 1].live_bytes;
+	/* Of the moment that the line's figures are of: the last point may be behind what an end released. */
+	uint64_t now_bytes = process->live_bytes;
 
 	if (now_bytes <= before_bytes)
 		return growth;

@@ -26,7 +26,7 @@ struct line_growth {
 	enum line_pace pace;
 };
 
-/* Of a line of class leak or backlog; of others nothing is known. */
+/* Of a line of class leak or backlog; of others, and of address space, nothing is known. */
 struct line_growth line_growth_of(const struct model *model, const struct rank_line *line);
 
 #endif

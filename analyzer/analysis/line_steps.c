@@ -21,7 +21,9 @@ line_steps_of(const struct model *model, const struct rank_line *line)
 	uint64_t began_ns = process->identity->start_monotonic_ns + site->first_ms * 1000000;
 	uint64_t ns = last_seen_ns(process) > began_ns ? last_seen_ns(process) - began_ns : 0;
 	bool is_loop = process->steps.source == KMEM_STEPS_LOOP;
-	bool is_one = site->live_count * 4 >= site->steps * 3 && site->live_count * 3 <= site->steps * 4;
+	/* A library's allocator takes memory for many rounds at once. */
+	bool is_of_many = site->library != NULL || domain_is_address_space(model->domains[site->domain].id.kind);
+	bool is_one = !is_of_many && site->live_count * 4 >= site->steps * 3 && site->live_count * 3 <= site->steps * 4;
 
 	if (site->steps < STEPS_MIN || site->process_count != 1 || line->leaking_bytes == 0 || (is_loop && !is_one))
 		return (struct line_steps){ .count = 0 };

@@ -54,6 +54,7 @@ struct rank_line {
 	uint64_t live_count;
 	uint64_t samples;        // as in struct model_site
 	uint64_t sample_bytes;   // for which each sample stands, at most; 0 = its figures are no estimates from samples
+	uint64_t exact_bytes;    // of a sum over kinds of memory: what no samples stand for
 	uint64_t released_bytes; // of live_bytes, after the program began to exit
 	uint64_t peak_bytes;
 	uint64_t untouched_bytes;      // of live_bytes, not in memory

@@ -78,8 +78,7 @@ cmd_report_load(const struct options *options, const char *capture, const char *
 	if (model == NULL)
 		return NULL;
 	if (model->capture_damage_count != 0)
-		(void)fprintf(stderr, "kmemshim: %s; %zu damaged place%s in total, the rest was read\n", model->damages[0],
-		              model->damaged_places, UNITS_S(model->damaged_places));
+		(void)fprintf(stderr, "kmemshim: %s\n", model_damage_text(model, (char[MODEL_DAMAGE_BYTES]){ 0 }));
 	if (options->at != NULL)
 		(void)fprintf(stderr, "kmemshim: live figures are those of the snapshot \"%s\"; the others are of the end\n",
 		              options->at);

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/items.h"
+#include "base/memory.h"
 #include "base/text_pool.h"
+#include "base/units.h"
 
 #define UNRECORDED_WORTH_BYTES (UINT64_C(1) << 20)
 
@@ -64,6 +66,15 @@ const struct kmem_heartbeat *
 model_last_beat(const struct model_process *process)
 {
 	return process->heartbeat_count != 0 ? &process->heartbeats[process->heartbeat_count - 1] : NULL;
+}
+
+const char *
+model_damage_text(const struct model *model, char text[MODEL_DAMAGE_BYTES])
+{
+	if (model->damaged_places <= model->under_way_count)
+		return memory_text_in(text, MODEL_DAMAGE_BYTES, "%s; all was read", model->damages[0]);
+	return memory_text_in(text, MODEL_DAMAGE_BYTES, "%s; %zu damaged place%s in total, the rest was read",
+	                      model->damages[0], model->damaged_places, UNITS_S(model->damaged_places));
 }
 
 uint64_t

@@ -324,6 +324,7 @@ struct model_process {
 	uint64_t inherited_bytes; // live in the parent at fork, in memory that is private to a process; in no other figure
 	uint64_t copied_bytes;    // of inherited memory, by writing to it: at least so much, in whole pages
 	uint64_t private_dirty_bytes; // of the whole process, at the last look; 0 = not looked
+	uint64_t faulted_bytes;       // no more can be copied; 0 = not known
 	size_t built_count;
 	const struct model_built *built; // what it inherited, the most first: sites of the parent's
 	struct kmem_guard_passing guard; // the last time that it passed its guard; number 0: it never did
@@ -392,6 +393,13 @@ uint64_t model_together(const struct model_process *processes, size_t count, con
  * beside what was live at the peaks to change a verdict.
  */
 uint64_t model_unrecorded_bytes(const struct model *model);
+
+/* A forked child whose pages nobody looked at in time may have copied much or nothing; not if it had hardly a page fault. */
+bool model_is_copied_known(const struct model_process *process);
+
+/* The first damage, and how many. Where requests that were in progress explain them all, none may be one. */
+#define MODEL_DAMAGE_BYTES 1024
+const char *model_damage_text(const struct model *model, char text[MODEL_DAMAGE_BYTES]);
 
 bool model_could_not_grow(const struct model *model); // some capture: its disk, or its address space, was full
 

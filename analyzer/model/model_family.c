@@ -16,6 +16,8 @@
 #include "kmem_words.h"
 #include "model/model_build.h"
 
+#define COPIED_BYTES (UINT64_C(4) << 20) // the recorder does not look for less
+
 /* What is known of one process while the model is made. */
 struct build_member {
 	uint32_t *sites; // of its capture: index in build.sites + 1
@@ -66,6 +68,7 @@ model_family_add(struct build *build, struct capture *capture, const struct doma
 	if (agrees(capture, "what it copied", COPY_OF(stored->figures_checksum), kmem_inherited_figures(stored))) {
 		process->copied_bytes = COPY_OF(stored->copied_bytes);
 		process->private_dirty_bytes = COPY_OF(stored->private_dirty_bytes);
+		process->faulted_bytes = COPY_OF(stored->faulted_bytes);
 	}
 	if (agrees(capture, "what it inherited", stored->sites_checksum, kmem_inherited_sites(stored)) &&
 	    stored->site_count <= KMEM_INHERITED_SITES_MAX) {
@@ -186,6 +189,13 @@ mark_replaced(struct build *build)
 			}
 		}
 	}
+}
+
+bool
+model_is_copied_known(const struct model_process *process)
+{
+	return process->inherited_bytes == 0 || process->private_dirty_bytes != 0 ||
+	       (process->faulted_bytes != 0 && process->faulted_bytes < process->peak_bytes + COPIED_BYTES);
 }
 
 uint64_t

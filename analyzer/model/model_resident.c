@@ -94,14 +94,14 @@ grown(uint64_t before, uint64_t after)
 
 /*
  * At least so much of what the look found untouched was touched until the last heartbeat. What is allocated takes half as much again:
- * malloc's own words, and what recording remembers of each block.
+ * malloc's own words, and what recording remembers of each block. When the interpreter began to end, the figures were frozen with the look.
  */
 static uint64_t
 touched_since(const struct model_process *process, const struct kmem_resident *look)
 {
 	const struct kmem_heartbeat *last = model_last_beat(process);
 
-	if (last == NULL || last->monotonic_ns <= look->monotonic_ns)
+	if (last == NULL || last->monotonic_ns <= look->monotonic_ns || process->is_finalizing)
 		return 0;
 	uint64_t allocated_bytes = grown(beat_at(process, look->monotonic_ns)->live_bytes, last->live_bytes);
 

@@ -220,8 +220,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.tool_version = identity->tool_version,
 		.start_realtime_ns = identity->start_realtime_ns,
 		.peak_bytes = verdict_peak_of(process),
-		.is_copied_known = process->inherited_bytes == 0 || process->private_dirty_bytes != 0 ||
-		                   process->state != KMEM_STATE_RUNNING,
+		.is_copied_known = model_is_copied_known(process),
 		.built = make_built(report->rows, process),
 		.resident_bytes = last != NULL ? last->resident_bytes : 0,
 		.limit_bytes = last != NULL ? last->limit_bytes : UINT64_MAX,

@@ -214,7 +214,7 @@ blocks_at_peak(const struct rank_line *line)
 {
 	uint64_t block_bytes = line->allocated_count != 0 ? line->allocated_bytes / line->allocated_count : 0;
 
-	return block_bytes != 0 ? line->peak_bytes / block_bytes : 0;
+	return block_bytes != 0 ? line->score_bytes / block_bytes : 0;
 }
 
 /* Nobody can tell from outside whether all of it was needed at once. */

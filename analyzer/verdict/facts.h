@@ -42,7 +42,7 @@ struct verdict_copies {
 /*
  * What was the memory of the processes made of that ran at the end? By their last samples. What two processes may share counts once.
  */
-#define VERDICT_PARTS_MAX 16
+#define VERDICT_PARTS_MAX 17
 /* In few kinds, as a bar shows them. */
 #define VERDICT_BAR_ROWS(BAR)                \
 	BAR(LINES, "lines")                      \
@@ -82,11 +82,6 @@ struct verdict_freed {
 	bool has_fallen;            // and less was live then
 	// the lines that keep most pages, the most first; site_count == 0: no more
 	struct rank_line pinning[VERDICT_PINNING_MAX];
-};
-
-struct verdict_line_sum {
-	uint64_t bytes;
-	bool is_estimated;
 };
 
 struct verdict_memory {
@@ -203,8 +198,6 @@ struct verdict_facts {
 	struct verdict_kept top_kept; // of top_live; count == 0: there is no such caller
 	struct rank_line top_peak;
 	/* What these lines held in all kinds of the host's memory, theirs included: the first lines of a glance. */
-	struct verdict_line_sum top_live_sum;
-	struct verdict_line_sum top_peak_sum;
 	char peak_import[PEAK_IMPORT_BYTES]; // of one process: the module that it imported at its peak; "" = none
 	// another line that holds nearly as much; site_count == 0: none, or several processes
 	struct rank_line next_live;

@@ -267,22 +267,42 @@ left_by_imports(const struct verdict_facts *facts, const bool *is_meant)
 	return bytes;
 }
 
-/* One line of code has objects, the list of them, and what malloc made of it: a person who is told of one kind alone misses the rest. */
-static struct verdict_line_sum
+/* Of its kind of memory some was not touched, and nobody knows at which line. */
+static bool
+is_unclear(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	const struct model_domain *domain = &facts->model->domains[line->domain];
+
+	return facts->model->process_count == 1 &&
+	       verdict_untouched_bytes(facts->process, domain) > domain->untouched_bytes;
+}
+
+/*
+ * One line of code has objects, the list of them, and what malloc made of it: a person who is told of one kind alone misses the rest. Of
+ * what is mostly untouched only the rest counts. What a library's allocator has is told by itself.
+ */
+static struct rank_line
 sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const struct rank_line *top, bool is_peak)
 {
-	struct verdict_line_sum sum = { 0, false };
+	struct rank_line sum = *top;
 
+	if (top->where == NULL || top->largest->library != NULL || verdict_is_arena(facts, top))
+		return sum;
+	sum.exact_bytes = top->sample_bytes != 0 ? 0 : is_peak ? top->peak_bytes : top->live_bytes;
 	EACH (line, ranked->lines, ranked->line_count) {
-		uint64_t bytes = is_peak ? verdict_peak_told_bytes(facts, line->peak_bytes, line->untouched_bytes)
-		                         : line->live_bytes;
+		uint64_t bytes = is_peak ? line->peak_bytes : line->live_bytes;
 
-		if (line->where != top->where || line->is_import || bytes == 0 ||
-		    line->largest->where_relation != top->largest->where_relation ||
+		if (line->where != top->where || line->first_site == top->first_site || line->is_import || bytes == 0 ||
+		    (is_peak && is_unclear(facts, line)) || line->largest->where_relation != top->largest->where_relation ||
 		    !domain_is_host(facts->model->domains[line->domain].id.kind))
 			continue;
-		sum.bytes += bytes;
-		sum.is_estimated = sum.is_estimated || line->sample_bytes != 0;
+		sum.live_bytes += line->live_bytes;
+		sum.peak_bytes += line->peak_bytes;
+		sum.leaking_bytes += line->leaking_bytes;
+		sum.released_bytes += line->released_bytes;
+		sum.untouched_bytes += verdict_tells_in_memory(bytes, line->untouched_bytes) ? 0 : line->untouched_bytes;
+		sum.exact_bytes += line->sample_bytes == 0 ? bytes : 0;
+		sum.sample_bytes = line->sample_bytes ?: sum.sample_bytes;
 	}
 	return sum;
 }
@@ -290,9 +310,9 @@ sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const 
 #define SUMMED_MAX 16 // of the lines that hold most of one kind
 
 static bool
-may_be_top(const struct verdict_facts *facts, const struct rank_line *line)
+may_be_top(const struct verdict_facts *facts, const struct rank_line *line, uint64_t bytes)
 {
-	return line->tier == 0 && line->live_bytes != 0 && line->where != NULL && !verdict_is_arena(facts, line) &&
+	return line->tier == 0 && bytes != 0 && line->where != NULL && !verdict_is_arena(facts, line) &&
 	       domain_is_host(facts->model->domains[line->domain].id.kind);
 }
 
@@ -306,7 +326,7 @@ prefer_growing(struct verdict_facts *facts, const struct ranked *live)
 	const struct rank_line *top = &facts->top_live;
 	const struct rank_line *found = FIRST(line, live->lines,
 	                                      live->line_count < SUMMED_MAX ? live->line_count : SUMMED_MAX,
-	                                      may_be_top(facts, line) && line->leak == MODEL_LEAK_LEAK &&
+	                                      may_be_top(facts, line, line->live_bytes) && line->leak == MODEL_LEAK_LEAK &&
 	                                          line->leaking_bytes >= line->live_bytes / GROWING_PART &&
 	                                          (line->live_bytes >= top->live_bytes - top->live_bytes / AS_MUCH_PART ||
 	                                           (line->where == top->where && top->leak == MODEL_LEAK_TOO_SHORT &&
@@ -324,17 +344,17 @@ prefer_larger_sum(struct verdict_facts *facts, const struct ranked *live, const 
 		return;
 	prefer_growing(facts, live);
 
-	uint64_t most_bytes = sum_kinds(facts, live, &facts->top_live, false).bytes;
+	uint64_t most_bytes = sum_kinds(facts, live, &facts->top_live, false).live_bytes;
 
 	for (size_t i = 0; i < live->line_count && i < SUMMED_MAX; i++) {
 		const struct rank_line *line = &live->lines[i];
 		uint32_t processes;
 		uint64_t bytes;
 
-		if (!may_be_top(facts, line) || line->leak != facts->top_live.leak ||
+		if (!may_be_top(facts, line, line->live_bytes) || line->leak != facts->top_live.leak ||
 		    !is_line_of(live, line, is_meant, model_site_live, &processes))
 			continue;
-		bytes = sum_kinds(facts, live, line, false).bytes;
+		bytes = sum_kinds(facts, live, line, false).live_bytes;
 		if (bytes > most_bytes) {
 			most_bytes = bytes;
 			facts->top_live = *line;
@@ -493,9 +513,12 @@ verdict_live_gather(struct verdict_facts *facts)
 		(void)is_line_of(live, &facts->top_live, is_meant, model_site_live, &facts->top_live_processes);
 	if (facts->top_live_processes > 1)
 		facts->top_live_process = process_of(facts, live, &facts->top_live, false);
-	if (facts->top_live.where != NULL)
-		facts->top_live_sum = sum_kinds(facts, live, &facts->top_live, false);
 	find_kept_way(facts, live);
+	struct rank_line *told[] = { &facts->top_live, &facts->next_live, &facts->beside };
+	EACH (line, told, COUNT_OF(told)) {
+		if ((*line)->site_count != 0)
+			**line = sum_kinds(facts, live, *line, false);
+	}
 	verdict_memory_gather(facts, is_meant, end_ns);
 	rank_free(live);
 }
@@ -514,6 +537,23 @@ domain_of_peak(const struct model *model, uint64_t peak_bytes)
 		found = domain;
 	}
 	return found;
+}
+
+/* Of one process, the line that held most in all kinds of memory. */
+static void
+sum_top_peak(struct verdict_facts *facts, const struct ranked *peak)
+{
+	struct rank_line *top = &facts->top_peak;
+
+	if (top->site_count != 0)
+		*top = sum_kinds(facts, peak, top, true);
+	for (size_t i = 0; i < peak->line_count && i < SUMMED_MAX && facts->model->process_count == 1; i++) {
+		struct rank_line sum = sum_kinds(facts, peak, &peak->lines[i], true);
+
+		if (may_be_top(facts, &sum, sum.peak_bytes) && !is_unclear(facts, &sum) && sum.peak_bytes > top->peak_bytes &&
+		    top->where != NULL)
+			*top = sum;
+	}
 }
 
 void
@@ -558,8 +598,7 @@ verdict_peak_gather(struct verdict_facts *facts)
 	}
 	if (model->process_count == 1)
 		facts->top_peak_processes = 0;
-	if (facts->top_peak.where != NULL)
-		facts->top_peak_sum = sum_kinds(facts, peak, &facts->top_peak, true);
+	sum_top_peak(facts, peak);
 	if (model->process_count == 1)
 		(void)peak_import_of(model, facts->process, facts->peak_import);
 	rank_free(peak);

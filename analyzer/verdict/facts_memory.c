@@ -140,12 +140,14 @@ freed_at_sample(const struct model_heap_sample *look)
 	return look->sampled_pages != 0 ? look->empty_bytes + amount_less(look->sparse_bytes, look->sparse_live_bytes) : 0;
 }
 
+/* When the interpreter began to end, what is live and the last sample were frozen: nothing is told of what came after. */
 static const struct kmem_heartbeat *
 beat_after_sample(const struct model_process *process)
 {
 	const struct kmem_heartbeat *last = model_last_beat(process);
 
-	return last != NULL && last->monotonic_ns >= process->resident->monotonic_ns ? last : NULL;
+	return last != NULL && !process->is_finalizing && last->monotonic_ns >= process->resident->monotonic_ns ? last
+	                                                                                                        : NULL;
 }
 
 /* What was live about the time of the look: at the heartbeats before and after it, the greater or the lesser; or at the end, which was looked at. */
@@ -245,8 +247,7 @@ freed_since(const struct model *model, const struct model_process *process)
 	                         look[KMEM_RESIDENT_SHARED];
 	struct verdict_freed freed = { .process = process, .is_later = true };
 
-	if (last == NULL || last->live_bytes == 0 || process->is_finalizing ||
-	    unclear_bytes > sampled_bytes / CHANGED_PART / 2)
+	if (last == NULL || last->live_bytes == 0 || unclear_bytes > sampled_bytes / CHANGED_PART / 2)
 		return freed;
 
 	bool has_grown = last->resident_bytes >= sampled_bytes / CHANGED_PART * (CHANGED_PART + 1);
@@ -458,6 +459,7 @@ enum part {
 	PART_PROGRAM,
 	PART_OWN,
 	PART_INHERITED,
+	PART_COPIED,
 	PART_STACKS,
 	PART_OTHER,
 	PART_LATER,
@@ -482,6 +484,7 @@ static const struct {
 	[PART_PROGRAM] = { "the program and its libraries", VERDICT_BAR_LIBRARIES },
 	[PART_OWN] = { "the recorder's own", VERDICT_BAR_RECORDER },
 	[PART_INHERITED] = { "memory from before the fork", VERDICT_BAR_FORK },
+	[PART_COPIED] = { "pages that forked children copied by writing to them", VERDICT_BAR_FORK },
 	[PART_STACKS] = { "stacks of threads", VERDICT_BAR_UNKNOWN },
 	[PART_OTHER] = { "memory that is not attributed", VERDICT_BAR_UNKNOWN },
 	[PART_LATER] = { "newer than the last sample of its mappings", VERDICT_BAR_LATER },
@@ -516,6 +519,35 @@ recorded_arenas(const struct model *model)
 	                  : 0);
 }
 
+/* What a forked child has in malloc's pages of its parent's. No block of the child's lies there, and none of it was freed. */
+static uint64_t
+inherited_malloc(const struct model_process *child)
+{
+	return amount_lesser(amount_less(malloc_at_sample(child), child->live_bytes), child->inherited_bytes);
+}
+
+/*
+ * What a process has of its parent's is the parent's: no other counts it but by what it copied. But the parent may have ended, or have
+ * unmapped it.
+ */
+static void
+add_inherited(const struct model *model, const struct model_process *child, bool is_parent_there, uint64_t parts[PARTS])
+{
+	uint64_t bytes = child->resident->part_bytes[KMEM_RESIDENT_INHERITED];
+
+	if (is_parent_there) {
+		const uint64_t *parents = model->processes[child->parent].resident->part_bytes;
+
+		bytes = amount_less(bytes, parents[KMEM_RESIDENT_HEAP] + parents[KMEM_RESIDENT_PYTHON_ARENA] +
+		                               parents[KMEM_RESIDENT_MMAP] + parents[KMEM_RESIDENT_RESERVED] +
+		                               parents[KMEM_RESIDENT_OTHER] + parents[KMEM_RESIDENT_INHERITED]);
+	} else {
+		bytes += inherited_malloc(child);
+	}
+	parts[PART_COPIED] += child->copied_bytes;
+	parts[PART_INHERITED] = amount_greater(parts[PART_INHERITED], amount_less(bytes, child->copied_bytes));
+}
+
 /*
  * Of one process. What malloc keeps was seen at the look; where nobody looked at its pages it is what it has more than is live at the
  * end, which can be told of a session of one process alone.
@@ -524,14 +556,16 @@ static void
 add_process(const struct verdict_facts *facts, const struct model_process *process, uint64_t parts[PARTS])
 {
 	const uint64_t *look = process->resident->part_bytes;
-	uint64_t malloc_bytes = look[KMEM_RESIDENT_BRK] + look[KMEM_RESIDENT_HEAP];
+	uint64_t inherited_bytes = inherited_malloc(process);
+	uint64_t malloc_bytes = malloc_at_sample(process) - inherited_bytes;
 	bool is_alone = facts->model->process_count == 1;
 	uint64_t library_bytes = is_alone
 	                             ? amount_lesser(live_of(facts->model, DOMAIN_LIBRARY), look[KMEM_RESIDENT_RESERVED])
 	                             : 0;
 	uint64_t shared_bytes = is_alone ? amount_lesser(live_of(facts->model, DOMAIN_SHARED), look[KMEM_RESIDENT_SHARED])
 	                                 : 0;
-	uint64_t freed_bytes = amount_lesser(freed_at_sample(&process->heap_sample), malloc_bytes);
+	uint64_t freed_bytes = amount_lesser(amount_less(freed_at_sample(&process->heap_sample), inherited_bytes),
+	                                     malloc_bytes);
 	uint64_t beyond_bytes = 0;
 	uint64_t arena_bytes = is_alone ? amount_lesser(recorded_arenas(facts->model),
 	                                                look[KMEM_RESIDENT_RESERVED] - library_bytes)
@@ -566,7 +600,6 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 	parts[PART_FILES] = amount_greater(parts[PART_FILES],
 	                                   look[KMEM_RESIDENT_FILE] + look[KMEM_RESIDENT_SHARED] - shared_bytes);
 	parts[PART_PROGRAM] = amount_greater(parts[PART_PROGRAM], look[KMEM_RESIDENT_PROGRAM]);
-	parts[PART_INHERITED] = amount_greater(parts[PART_INHERITED], look[KMEM_RESIDENT_INHERITED]);
 }
 
 ORDER_OF(compare_parts, struct verdict_part, order_numbers(b->bytes, a->bytes) ?: strcmp(a->name, b->name))
@@ -657,6 +690,10 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 		const struct kmem_heartbeat *last = beat_after_sample(process);
 
 		add_process(facts, process, parts);
+		add_inherited(facts->model, process,
+		              process->parent >= 0 && is_meant[process->parent] &&
+		                  facts->model->processes[process->parent].resident != NULL,
+		              parts);
 		if (process->resident->part_bytes[KMEM_RESIDENT_INHERITED] > memory->inherited_bytes)
 			find_inherited(memory, facts->model, process);
 		last_bytes += amount_greater(last != NULL ? last->resident_bytes : 0, process->resident->resident_bytes);
@@ -738,7 +775,7 @@ bool
 verdict_is_explained(const struct verdict_facts *facts)
 {
 	const struct verdict_memory *memory = &facts->memory;
-	uint64_t line_bytes = amount_greater(facts->top_live.live_bytes, facts->top_live_sum.bytes);
+	uint64_t line_bytes = facts->top_live.live_bytes;
 
 	return memory->bytes < WORTH_BYTES ||
 	       (verdict_holds_a_third(facts, line_bytes) && line_bytes >= memory->memory_files_bytes);

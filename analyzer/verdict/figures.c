@@ -26,6 +26,7 @@
 #define NATIVE_FRAMES_PART \
 	64                 // of stacks of Python that hold more than this part of the heap the recorder keeps native frames
 #define FILLED_PART 16 // of what the last look saw untouched: less is an error of that look
+#define CHANGED_PART 8 // of what a look saw: more came after it
 #define OLD_NS UINT64_C(1000000000)
 
 #define SECONDS(ns) ((double)(ns) / 1e9)
@@ -200,6 +201,7 @@ static const char *
 moment(const struct verdict_facts *facts, enum verdict_cause cause)
 {
 	const struct model_process *process = facts->live_process;
+	const struct model_site *top = facts->top_live.largest;
 	bool is_over = cause == VERDICT_EXITED || cause == VERDICT_FAILED;
 
 	return process->moment_ns != 0                                     ? "At the snapshot"
@@ -208,6 +210,7 @@ moment(const struct verdict_facts *facts, enum verdict_cause cause)
 	       : cause == VERDICT_REQUEST_REFUSED                          ? "At that moment"
 	       : is_over && process->is_at_exit                            ? "When it began to exit"
 	       : is_over && process->is_finalizing                         ? "When Python began to shut down"
+	       : !is_over && top != NULL && top->library != NULL           ? "At the last sample" // nobody looked later
 	                                                                   : "At the end";
 }
 
@@ -235,22 +238,6 @@ is_more_than_peak(const struct verdict_facts *facts)
 {
 	return facts->refused == NULL && (facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED) &&
 	       facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes;
-}
-
-/* What the line held in all kinds of memory, where that is more. */
-static void
-put_all_kinds(const struct told *told, char text[FIGURE_BYTES])
-{
-	const struct verdict_facts *facts = told->facts;
-	const struct finding *finding = told->finding;
-	const struct verdict_line_sum *sum = finding->kind == FINDING_PEAK_LINE ? &facts->top_peak_sum
-	                                                                        : &facts->top_live_sum;
-
-	if (finding->kind == FINDING_LINE && facts->next_live.where == finding->line.where)
-		return; // the other kind is told next
-	if (sum->bytes > finding->bytes + finding->bytes / 100 &&
-	    strcmp(UNITS_BYTES(sum->bytes), UNITS_BYTES(finding->bytes)) != 0)
-		put(text, "%s%s", sum->is_estimated ? "≈" : "", UNITS_BYTES(sum->bytes));
 }
 
 /* What of it is not memory of a line of the program: "left free in arenas of small Python objects". */
@@ -523,8 +510,9 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	BYTES(whole, finding->whole_bytes)                                                                                 \
 	FIGURE(rest, true, "%s", UNITS_BYTES(finding->whole_bytes - finding->bytes))                                       \
 	FIGURE(share, true, "%s", UNITS_SHARE(verdict_share(finding->bytes, finding->whole_bytes)))                        \
+	FIGURE(of_peak, finding->whole_bytes != 0, "%s", UNITS_SHARE(verdict_share(finding->bytes, finding->whole_bytes))) \
 	FIGURE(error, line->sample_bytes != 0, ", ±%s",                                                                    \
-	       UNITS_BYTES(model_estimate_error(line->sample_bytes, finding->bytes)))                                      \
+	       UNITS_BYTES(model_estimate_error(line->sample_bytes, amount_less(finding->bytes, line->exact_bytes))))      \
 	FIGURE(where, line->site_count != 0, "%s", verdict_line_text(line, PLACE_ROOM))                                    \
 	WORDS(how, verdict_where_word(facts, line, VERDICT_WORD_ROOM))                                                     \
 	WORDS(domain, finding->domain->name)                                                                               \
@@ -593,6 +581,8 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	TEST(many, process_count > 2)                                                                                      \
 	/* what was live */                                                                                                \
 	WORDS(moment, moment(facts, told->verdict->cause))                                                                 \
+	FIGURE(look_age, memory->bar[VERDICT_BAR_LATER].bytes > memory->sample_bytes / CHANGED_PART,                       \
+	       "%.1f s before the end", SECONDS(memory->age_ns))                                                           \
 	TEST(end_sampled, is_end_sampled(facts))                                                                           \
 	WORDS(filled, filled_words(facts))                                                                                 \
 	FIGURE(in_memory, verdict_is_in_memory_told(facts), "%s", UNITS_BYTES(facts->live_bytes))                          \
@@ -605,11 +595,10 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	      facts->live_process_bytes + (verdict_is_in_memory_told(facts) ? 0 : facts->live_process_untouched_bytes))    \
 	WORDS(live_process, process_text(facts->live_process, PLACE_ROOM))                                                 \
 	WORDS(live_whole, facts->live_count > 1 ? "all that" : verdict_is_in_memory_told(facts) ? "that" : "it")           \
-	PUT(all_kinds)                                                                                                     \
 	PUT(kept_steps)                                                                                                    \
 	PUT(generations)                                                                                                   \
 	PUT(growth)                                                                                                        \
-	FIGURE(growing, line->leaking_bytes < line->live_bytes / 10 * 9, "%s", UNITS_BYTES(line->leaking_bytes))           \
+	FIGURE(growing, line->leaking_bytes < line->score_bytes / 10 * 9, "%s", UNITS_BYTES(line->leaking_bytes))          \
 	FIGURE(generations_total, true, "%" PRIu32, line->telling->generations_total)                                      \
 	WORDS(built_once, !rank_may_be_built_once(line->telling) ? ""                                                      \
 	                  : rank_is_below_import(line->telling)  ? "An import runs it."                                    \

@@ -261,7 +261,7 @@ find_line(struct verdict_facts *facts, struct verdict *verdict)
 	bool are_imports_first = are_imports_more && top->leak != MODEL_LEAK_LEAK;
 
 	if (facts->top_live_processes != 0) {
-		add(verdict, FINDING_LINE_OF_ALL, top->live_bytes, facts->model->domains[top->domain].live_bytes, top);
+		add(verdict, FINDING_LINE_OF_ALL, top->score_bytes, facts->model->domains[top->domain].live_bytes, top);
 		find_growth(facts, verdict);
 		find_holder(facts, verdict);
 		return;
@@ -336,13 +336,19 @@ find_peak_lines(struct verdict_facts *facts, bool is_line_next, struct verdict *
 	if (is_line_next && top->site_count != 0 && top->peak_bytes / 2 <= facts->top_live.live_bytes &&
 	    rank_compare_places(top->largest, facts->top_live.largest) == 0)
 		return;
+	bool is_of_domain = &facts->model->domains[top->domain] == facts->peak_domain;
+
 	if (top->site_count != 0 &&
-	    (facts->top_peak_processes != 0 || &facts->model->domains[top->domain] != facts->peak_domain)) {
-		add(verdict, FINDING_PEAK_LINE_OF_ALL, top->peak_bytes, facts->model->domains[top->domain].peak_bytes, top);
+	    (facts->top_peak_processes != 0 || (!is_of_domain && facts->model->process_count != 1))) {
+		add(verdict, FINDING_PEAK_LINE_OF_ALL, top->score_bytes, facts->model->domains[top->domain].peak_bytes, top);
 		return;
 	}
-	if (top->site_count != 0) // parts are exact, the total of several threads may be a little behind
+	if (top->site_count != 0 && is_of_domain &&
+	    top->peak_bytes <= top->score_bytes + top->score_bytes / 100) // in one kind of memory
+		// parts are exact, the total of several threads may be a little behind
 		add(verdict, FINDING_PEAK_LINE, amount_lesser(top_bytes, whole_bytes), whole_bytes, top);
+	else if (top->site_count != 0)
+		add(verdict, FINDING_PEAK_LINE, top_bytes, 0, top);
 	if (facts->model->process_count == 1 && facts->peak_domain != NULL)
 		imports_bytes = verdict_left_by_imports(facts, facts->peak_domain, true);
 	if (imports_bytes > top_bytes)

@@ -18,6 +18,7 @@
 #include "model/model_library.h"
 
 #define WORTH_BYTES (UINT64_C(1) << 20) // less is not said of a process
+#define KIND_PART 100                   // of a line that has several kinds of memory, less is not a kind of its own
 #define RECURSION_FRAMES 64             // of one function: no data that is parsed is so deep
 
 const char *
@@ -64,7 +65,7 @@ verdict_where_word(const struct verdict_facts *facts, const struct rank_line *li
 	if (runtime != NULL) {
 		return memory_text_in(text, VERDICT_WORD_BYTES, "in the heap of %s, which grew at", runtime->name);
 	}
-	if (line->sample_bytes != 0)
+	if (line->sample_bytes != 0 && line->exact_bytes <= line->score_bytes / KIND_PART)
 		return "small Python objects allocated at";
 	if (line->largest == NULL || line->largest->library == NULL)
 		return verdict_is_rest_of_arenas(line) ? "kept by Python, though"
@@ -87,7 +88,7 @@ verdict_add_held(const struct model_process *process, char *text, size_t bytes)
 {
 	uint64_t peak_bytes = verdict_peak_of(process);
 	bool is_copied_unknown = process->copied_bytes < WORTH_BYTES && process->inherited_bytes >= WORTH_BYTES &&
-	                         process->private_dirty_bytes == 0;
+	                         !model_is_copied_known(process);
 
 	memory_text_add(text, bytes, "%s", UNITS_BYTES(process->live_bytes));
 	if (peak_bytes / 2 > process->live_bytes && peak_bytes >= WORTH_BYTES)

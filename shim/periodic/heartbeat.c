@@ -115,7 +115,7 @@ heartbeat_take(uint64_t live_bytes)
 	unwind_copies_rest();
 	if (number > 1) // the first one is the start
 		resident_take(&now, live_bytes);
-	inherited_sample(false);
+	beat_due_by(inherited_sample(false));
 	errno = host_errno;
 	effort_end(begun, KMEM_EFFORT_HEARTBEATS);
 	memory_guard_do(due);

@@ -22,8 +22,12 @@
 #include "sites/thread_slot.h"
 #include "tables/peak.h"
 
-/* A look walks through all that is resident: a child that lives for a moment takes none, unless that much may be copied. */
+/*
+ * A look takes 14 ms per GiB that is resident (page_look.h): no more than a 64th of the time since the last one, or since the fork. A child
+ * that lives for a moment takes none, unless that much may be copied.
+ */
 #define WORTH_A_LOOK_BYTES ((uint64_t)4 << 20)
+#define BYTES_PER_NS 1      // that are resident
 #define COPIED_MUCH_SHARE 8 // of what is resident: the copies took about as long as a look
 #define PIECES_SHARE 8      // pieces of a look take no more than that part of its time
 
@@ -45,6 +49,8 @@ static struct {
 	struct page_look look;
 	uint64_t bytes; // of private memory that no other process has
 	uint64_t table_bytes;
+	uint64_t looked_ns; // at the last look, or the fork
+	uint64_t looked_faulted_bytes;
 } own_pages; // under it
 
 /*
@@ -162,6 +168,8 @@ inherited_forked_child(void)
 	is_gathered = false;
 	note_samples();
 	page_look_drop(&own_pages.look);
+	own_pages.looked_ns = clock_now_ns();
+	own_pages.looked_faulted_bytes = 0;
 	is_forked = true;
 }
 
@@ -241,66 +249,82 @@ visit(struct page_look *look, uint64_t start, uint64_t end)
 }
 
 static bool
-is_worth_it(bool is_end)
+is_worth_it(bool is_end, uint64_t most_bytes)
 {
 	const struct kmem_header *header = capture_file_header();
-	uint64_t most_bytes = memory_limits_faulted(&header->identity);
-	uint64_t own_bytes = inherited_own_peak_bytes();
-	uint64_t sampled_bytes = atomic_load_explicit(&header->inherited.faulted_bytes, memory_order_relaxed);
-	uint64_t least_bytes = WORTH_A_LOOK_BYTES;
+	uint64_t least_bytes = inherited_own_peak_bytes() + WORTH_A_LOOK_BYTES;
 
-	if (!resident_has_lived() && least_bytes < memory_limits_resident(&header->identity) / COPIED_MUCH_SHARE)
-		least_bytes = memory_limits_resident(&header->identity) / COPIED_MUCH_SHARE;
-	return most_bytes >= own_bytes + least_bytes && (is_end || most_bytes >= sampled_bytes + sampled_bytes / 4);
+	uint64_t since_bytes = most_bytes - own_pages.looked_faulted_bytes;
+
+	if (most_bytes < least_bytes ||
+	    (!is_end && (since_bytes < WORTH_A_LOOK_BYTES || since_bytes < inherited_copied_bytes() / 4)))
+		return false;
+	uint64_t resident_bytes = memory_limits_resident(&header->identity);
+	uint64_t since_ns = is_end ? header->identity.start_monotonic_ns : own_pages.looked_ns;
+
+	return clock_now_ns() - since_ns >= resident_bytes / BYTES_PER_NS ||
+	       most_bytes >= least_bytes - WORTH_A_LOOK_BYTES + resident_bytes / COPIED_MUCH_SHARE;
 }
 
+/* Where nobody looked, at most what was faulted may be copied. */
 static void
-publish(void)
+publish(bool is_looked, uint64_t most_bytes)
 {
-	struct kmem_header *header = capture_file_header();
-	struct kmem_inherited *stored = &header->inherited;
+	struct kmem_inherited *stored = &capture_file_header()->inherited;
 	uint64_t own_bytes = inherited_own_peak_bytes();
-	uint64_t most_bytes = memory_limits_faulted(&header->identity);
 	uint64_t bytes = own_pages.bytes < most_bytes ? own_pages.bytes : most_bytes;
 
 	/* relaxed: the checksum tells a reader whether what it saw is of one look (F7). */
 	atomic_store_explicit(&stored->figures_checksum, 0, memory_order_relaxed);
 	atomic_store_explicit(&stored->faulted_bytes, most_bytes, memory_order_relaxed);
-	atomic_store_explicit(&stored->private_dirty_bytes, own_pages.bytes, memory_order_relaxed);
-	bytes -= own_pages.table_bytes < bytes ? own_pages.table_bytes : bytes;
-	if (bytes > own_bytes && bytes - own_bytes > inherited_copied_bytes())
-		atomic_store_explicit(&stored->copied_bytes, bytes - own_bytes, memory_order_relaxed);
-	count_copied_samples(stored);
+	if (is_looked) {
+		own_pages.looked_ns = clock_now_ns();
+		own_pages.looked_faulted_bytes = most_bytes;
+		atomic_store_explicit(&stored->private_dirty_bytes, own_pages.bytes, memory_order_relaxed);
+		bytes -= own_pages.table_bytes < bytes ? own_pages.table_bytes : bytes;
+		if (bytes > own_bytes && bytes - own_bytes > inherited_copied_bytes())
+			atomic_store_explicit(&stored->copied_bytes, bytes - own_bytes, memory_order_relaxed);
+		count_copied_samples(stored);
+	}
 	atomic_store_explicit(&stored->figures_checksum, kmem_inherited_figures(stored), memory_order_relaxed);
 }
 
-static void
+/* Returns when it goes on; UINT64_MAX: it does not. */
+static uint64_t
 look(bool is_end)
 {
-	bool goes_on = !is_end && page_look_is_halfway(&own_pages.look);
+	bool has_parent = (uint32_t)raw_syscall(SYS_getppid) == capture_file_header()->identity.forked_from;
+	bool goes_on = has_parent && !is_end && page_look_is_halfway(&own_pages.look);
 	uint64_t now_ns = clock_now_ns();
+	uint64_t most_bytes = memory_limits_faulted(&capture_file_header()->identity);
 
-	if ((uint32_t)raw_syscall(SYS_getppid) != capture_file_header()->identity.forked_from)
-		return;
-	if (goes_on ? !page_look_is_time(&own_pages.look, now_ns) : !is_worth_it(is_end))
-		return;
+	if (goes_on && !page_look_is_time(&own_pages.look, now_ns))
+		return now_ns; // at the next look at the clock
+	if (!has_parent || (!goes_on && !is_worth_it(is_end, most_bytes))) {
+		publish(false, most_bytes);
+		return UINT64_MAX;
+	}
 	if (!goes_on) {
 		page_look_drop(&own_pages.look);
 		own_pages.look.depth = PAGE_LOOK_OWNERS;
 		own_pages.bytes = own_pages.table_bytes = 0;
 	}
 	if (page_look_go_on(&own_pages.look, visit, is_end ? UINT64_MAX : PAGE_LOOK_PIECE_WORK) ||
-	    !page_look_is_halfway(&own_pages.look)) // it failed: not again for each beat
-		publish();
-	else
-		page_look_wait(&own_pages.look, now_ns, PIECES_SHARE);
+	    !page_look_is_halfway(&own_pages.look)) { // it failed: not again for each beat
+		publish(true, most_bytes);
+		return UINT64_MAX;
+	}
+	return page_look_wait(&own_pages.look, now_ns, PIECES_SHARE);
 }
 
-void
+uint64_t
 inherited_sample(bool is_end)
 {
+	uint64_t next_ns = UINT64_MAX;
+
 	if (!is_forked || !raw_sys_may_call() || !turn_take(&sampling))
-		return;
-	look(is_end);
+		return next_ns;
+	next_ns = look(is_end);
 	turn_give(&sampling);
+	return next_ns;
 }

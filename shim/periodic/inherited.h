@@ -15,7 +15,7 @@
  *
  * Safe from   any hook; no allocation. A look asks for all private pages, in pieces (page_look.h), and for one word of
  *             /proc/self/pagemap for each sample. It is begun when page faults say that a quarter more may have been copied than at the
- *             last one; at the end it is made at once.
+ *             last one, and takes a 64th of the time at most; at the end it is made at once.
  * When failing  no page map (no /proc, a process that nobody may trace, before Linux 4.2): no figure.
  */
 #ifndef INHERITED_H
@@ -36,8 +36,8 @@ void inherited_forked_parent(void); // in the parent, after it
 void inherited_forked_child(void);
 void inherited_store(void); // into the child's new capture
 
-/* Looks when it is time to. Does nothing in a process that was not forked. */
-void inherited_sample(bool is_end);
+/* Looks when it is time to. Does nothing in a process that was not forked. Returns when the look goes on; UINT64_MAX: it does not. */
+uint64_t inherited_sample(bool is_end);
 
 /* Of the last look. */
 uint64_t inherited_copied_bytes(void);

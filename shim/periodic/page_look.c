@@ -305,7 +305,8 @@ take_mapping(struct page_look *look, page_look_visit *visit, uint64_t from, uint
 
 	/* Of huge pages that were reserved, the kernel counts none as resident. Nor are calls to the system memory ([vsyscall]). */
 	if (mapping->end <= from || mapping->end > UINT64_MAX / 2 ||
-	    (look->depth == PAGE_LOOK_OWNERS && mapping->is_shared) || starts_with(mapping->path, "/anon_hugepage"))
+	    (look->depth == PAGE_LOOK_OWNERS && (mapping->is_shared || !mapping->is_writable)) ||
+	    starts_with(mapping->path, "/anon_hugepage"))
 		return true;
 	for (uint64_t at = from > mapping->start ? from : mapping->start, to; at < mapping->end; at = to) {
 		if (look->work >= work_max) {
@@ -374,12 +375,14 @@ page_look_is_time(const struct page_look *look, uint64_t now_ns)
 	return (int64_t)(now_ns - atomic_load_explicit(&look->next_ns, memory_order_relaxed)) >= 0;
 }
 
-void
+uint64_t
 page_look_wait(struct page_look *look, uint64_t begin_ns, unsigned share)
 {
 	uint64_t now_ns = clock_now_ns();
+	uint64_t next_ns = now_ns + (now_ns - begin_ns) * (share - 1);
 
-	atomic_store_explicit(&look->next_ns, now_ns + (now_ns - begin_ns) * (share - 1), memory_order_relaxed);
+	atomic_store_explicit(&look->next_ns, next_ns, memory_order_relaxed);
+	return next_ns;
 }
 
 /* ---- single pages ---- */

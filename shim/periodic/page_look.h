@@ -39,7 +39,7 @@ enum {
 enum page_look_depth {
 	PAGE_LOOK_CHEAP = 0, // PRESENT
 	PAGE_LOOK_EXACT,     // COUNTED, as far as the kernel tells: some may be PRESENT alone
-	PAGE_LOOK_OWNERS,    // OWN. Shared mappings are left out
+	PAGE_LOOK_OWNERS,    // OWN. What is shared, or nobody can write to, is left out
 };
 
 struct page_mapping {
@@ -84,9 +84,9 @@ typedef void page_look_visit(struct page_look *look, uint64_t start, uint64_t en
  */
 bool page_look_go_on(struct page_look *look, page_look_visit *visit, uint64_t work_max);
 
-/* share: of the time that pieces may take, one part in so many. */
+/* share: of the time that pieces may take, one part in so many. Returns until when it waits. */
 bool page_look_is_time(const struct page_look *look, uint64_t now_ns);
-void page_look_wait(struct page_look *look, uint64_t begin_ns, unsigned share);
+uint64_t page_look_wait(struct page_look *look, uint64_t begin_ns, unsigned share);
 
 static inline bool
 page_look_is_halfway(const struct page_look *look)

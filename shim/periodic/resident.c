@@ -436,12 +436,6 @@ resident_saw_cuda_driver(void)
 	return look.has_cuda_driver;
 }
 
-bool
-resident_has_lived(void)
-{
-	return rate_limit_has_lived(&paced);
-}
-
 void
 resident_forked(void)
 {

@@ -38,6 +38,5 @@ enum rate_limit_reason resident_reason(const struct memory_limits_now *now, uint
 
 bool resident_saw_cuda_driver(void); // libcuda.so.* was mapped at a look; after the last one
 void resident_forked(void);          // forked child: one thread
-bool resident_has_lived(void);       // a forked child: long enough for a look. See rate_limit.h
 
 #endif

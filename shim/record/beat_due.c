@@ -68,6 +68,13 @@ beat_due_restart(uint64_t live_bytes, uint64_t resident_bytes, uint64_t limit_by
 	atomic_store_explicit(&fallen_bytes, live_bytes > fall ? live_bytes - fall : 0, memory_order_relaxed);
 }
 
+void
+beat_due_by(uint64_t at_ns)
+{
+	if (at_ns < atomic_load_explicit(&next_ns, memory_order_relaxed))
+		atomic_store_explicit(&next_ns, at_ns, memory_order_relaxed);
+}
+
 /* Returns true to one thread. */
 static bool
 is_time(void)

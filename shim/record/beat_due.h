@@ -46,6 +46,9 @@ bool beat_due_now(void);
 void beat_due_restart(uint64_t live_bytes, uint64_t resident_bytes, uint64_t limit_bytes, uint64_t room_bytes,
                       uint64_t now_ns);
 
+/* What looks at memory in pieces goes on then: the next one is due no later. */
+void beat_due_by(uint64_t at_ns);
+
 /* No beat was taken at the start: the first one is due at so many live bytes, at 16 MiB that are resident, or after a second. */
 void beat_due_wait_for(uint64_t live_bytes);
 

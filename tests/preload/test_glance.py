@@ -134,7 +134,7 @@ def test_a_line_is_one_row_whatever_its_memory_is(tmp_path):
     rows = [line for line in lines if re.match(" .* program.py:1 ", line)]
     assert len(rows) == 1 and "≈" in rows[0], lines
     why = harness.kmemshim("why", tmp_path / "out").stdout.replace("\n", " ")
-    assert f"In all kinds of memory that line held {rows[0].split('B')[0].strip()}B." in why, (why, rows)
+    assert f" {rows[0].split('B')[0].strip()}B of it (" in why, (why, rows)
 
 
 def test_an_error_that_is_not_seen_in_a_figure_has_no_mark(tmp_path):

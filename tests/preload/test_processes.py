@@ -326,6 +326,61 @@ def test_what_workers_copied_is_known_though_their_parent_was_killed(out, tmp_pa
     assert sorted(copied)[0] == 0 and all(bytes_ > 24 * MIB for bytes_ in sorted(copied)[1:]), copied  # 38 MiB
 
 
+WORKERS_OF_A_CGROUP = """\
+import os, sys, time
+rows = [{"number": number} for number in range(100000)] if sys.argv[1] == "objects" else bytearray(b"1") * (24 << 20)
+parent, up = os.getpid(), os.pipe()
+def private():
+    with open("/proc/self/smaps_rollup") as figures:
+        return sum(int(line.split()[1]) << 10 for line in figures if line.startswith("Private_Dirty"))
+def work(file):
+    last = 0
+    for part in range(0, len(rows), len(rows) // 100):
+        last += sum(row["number"] for row in rows[part:part + 1000]) if sys.argv[1] == "objects" else rows[part]
+        while time.process_time() < part / len(rows) / 2:
+            bytearray(600)
+    with open(file, "w") as truth:
+        truth.write(str(private()))
+    os.write(up[1], b".")
+    while os.getppid() == parent:
+        os.sched_yield()
+    os._exit(1)
+for worker in range(4):
+    if os.fork() == 0:
+        work(f"{sys.argv[2]}/{worker}")
+for worker in range(4):
+    os.read(up[0], 1)
+more = []
+while True:
+    more.append(bytearray(b"1") * (1 << 20))
+"""
+
+
+@pytest.mark.parametrize("kind", ["objects", "array"])
+def test_what_workers_share_and_what_they_copied_is_told_apart(kind, out, tmp_path):
+    """Pages of a parent that lives are no freed memory of its workers, and what each copied is known before the kernel kills one."""
+    program = tmp_path / "program.py"
+    program.write_text(WORKERS_OF_A_CGROUP)
+    with harness.memory_group(240 << 20) as group:
+        words = ["sh", "-c", 'echo $$ > "$0"/cgroup.procs && exec env LD_PRELOAD="$SHIM" "$@"', group]
+        env = harness.shim_env(out)
+        env["SHIM"] = str(env.pop("LD_PRELOAD"))
+        done = harness.run([*words, harness.find_python("signal"), program, kind, tmp_path], env)
+        assert done.returncode == -9, done.stderr
+        harness.wait_for(lambda: not (group / "cgroup.procs").read_text())
+    document = harness.report("sites", out)
+    parent, *workers = document["processes"]
+    truths = sorted(int((tmp_path / str(worker)).read_text()) for worker in range(4))
+
+    assert all(worker["is_copied_known"] for worker in workers)
+    for worker, truth in zip(sorted(workers, key=lambda worker: worker["copied_bytes"]), truths):
+        assert worker["copied_bytes"] < truth
+        assert worker["copied_bytes"] > truth / 2 if kind == "objects" else worker["copied_bytes"] < 4 * MIB
+    memory = document["verdict"]["memory"]
+    assert memory["bytes"] < (240 << 20) + 16 * MIB
+    assert all(part["bytes"] < 4 * MIB for part in memory["parts"] if part["name"] == "freed memory that malloc keeps")
+
+
 WORKER_IS_KILLED = """\
 import os, signal
 def work():

@@ -33,10 +33,8 @@ pace(const uint64_t *quarters, const uint64_t *bytes, size_t count)
 	}
 	hand.process.points = points;
 	hand.process.point_count = count;
-	if (moment != 0) {
-		hand.process.moment_ns = points[moment].monotonic_ns;
-		hand.process.live_bytes = points[moment].live_bytes;
-	}
+	hand.process.moment_ns = moment != 0 ? points[moment].monotonic_ns : 0;
+	hand.process.live_bytes = points[moment != 0 ? moment : count - 1].live_bytes;
 	struct line_growth growth = line_growth_of(&hand.model, &line);
 	assert_true(growth.is_known);
 	return growth.pace;
@@ -119,8 +117,23 @@ TEST(a_snapshot_is_compared_with_what_was_live_then)
 	struct line_growth growth = line_growth_of(&hand.model, &line);
 	assert_true(growth.is_known);
 	assert_int_equal(growth.whole_bytes, 20 * MIB);
+	/* Its end released much, which the last point no longer has. */
 	hand.process.moment_ns = 0;
-	assert_int_equal(line_growth_of(&hand.model, &line).whole_bytes, 60 * MIB);
+	hand.process.live_bytes = 81 * MIB;
+	assert_int_equal(line_growth_of(&hand.model, &line).whole_bytes, 80 * MIB);
+}
+
+/* It is no part of what the process holds. */
+TEST(address_space_is_no_part_of_the_growth)
+{
+	hand_model_make(&hand);
+	struct model_site *site = hand_model_site(&hand, RESERVED, 41, 10 * MIB);
+	struct rank_line line = { .leak = MODEL_LEAK_LEAK, .telling = site, .largest = site, .live_bytes = 10 * MIB };
+
+	points[0] = (struct model_point){ .is_end = true };
+	hand.process.points = points;
+	hand.process.point_count = 1;
+	assert_false(line_growth_of(&hand.model, &line).is_known);
 }
 
 /* What it held later is no part of how it grew until then. */

@@ -60,4 +60,17 @@ TEST(thresholds)
 	thresholds_check(rows, ARRAY_LEN(rows));
 }
 
+/* A round that reserved address space was one of many that needed some. */
+TEST(rounds_are_not_confirmed_by_what_an_allocator_takes)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		hand_model_make(&hand);
+		struct model_site *site = hand_model_site(&hand, i == 0 ? HEAP : RESERVED, 41, 14 * MIB);
+		site->live_count = site->steps = 14;
+		hand.process.steps.source = KMEM_STEPS_LOOP;
+		struct rank_line line = { .telling = site, .leaking_bytes = 14 * MIB };
+		assert_int_equal(line_steps_of(&hand.model, &line).count, i == 0 ? 14 : 0);
+	}
+}
+
 RUN_TESTS(NULL, NULL)

@@ -143,6 +143,9 @@ TEST(a_request_that_was_in_progress_explains_a_difference)
 		assert_int_equal(model->capture_damage_count, count);
 		assert_non_null(strstr(model->damages[0], "a request was in progress, or the file is damaged"));
 		assert_int_equal(model->under_way_count, count <= 2 ? count : 0); // a thread changes two at most, in realloc
+		char told[MODEL_DAMAGE_BYTES];
+		assert_int_equal(strstr(model_damage_text(model, told), "damaged; all was read") != NULL, count <= 2);
+		assert_int_equal(strstr(told, "damaged; 3 damaged places in total, the rest was read") != NULL, count == 3);
 	}
 }
 

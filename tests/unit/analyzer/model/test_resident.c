@@ -127,6 +127,13 @@ LINES_CASE(touched_meanwhile, MAPPED - THERE - 15000, 20000, true, NULL,
 	beats[0].live_bytes = beats[1].live_bytes + 10000;
 }
 
+LINES_CASE(touched_while_it_ended, MAPPED - THERE, 20000, true, NULL,
+           "what came after the interpreter began to end is in no figure")
+{
+	touched_meanwhile(header, lines);
+	header->is_finalizing = KMEM_YES;
+}
+
 LINES_CASE(of_a_device, 150, 20000, true, NULL, "of the heap, too")
 {
 	lines[0].lines[0].site = 3; // of the heap: 200 live bytes

@@ -73,6 +73,7 @@ foretold(void)
 	static struct model_process process;
 	static struct model model;
 	static struct model_site site;
+	static struct model_domain domain;
 	double step_s = (run.end_s - run.start_s) / (run.beats - 1);
 
 	assert_true(run.beats <= BEATS_MAX);
@@ -93,7 +94,7 @@ foretold(void)
 		.heartbeat_count = run.beats,
 		.steps = { .count = run.steps, .source = run.steps_source, .began_ns = ns(run.start_s + run.steps_from_s) },
 	};
-	model = (struct model){ .processes = &process, .process_count = 1 };
+	model = (struct model){ .processes = &process, .process_count = 1, .domains = &domain };
 	site = (struct model_site){
 		.live_count = run.kept_count, .live_bytes = 64 << 20, .steps = run.steps, .process_count = 1
 	};

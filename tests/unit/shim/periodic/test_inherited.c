@@ -7,6 +7,7 @@
 
 #include "base/capture_life.h"
 #include "capture/capture_file.h"
+#include "kmem_words.h"
 #include "periodic/inherited.h"
 #include "periodic/page_look.h"
 
@@ -97,6 +98,56 @@ TEST(what_is_written_to_is_copied)
 	assert_int_equal(copied_by_child(built, BUILT, 64 * MIB, false), 0);
 	assert_int_equal(copied_by_child(built, BUILT, 0, true), 0); // its parent is gone
 	munmap(built, BUILT);
+}
+
+/* Most page faults are no copies: what is copied after many of them is seen too, when it is a quarter more. */
+TEST(what_is_copied_late_is_looked_at_again)
+{
+	char *built = mmap(NULL, BUILT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *others = mmap(NULL, 2 * BUILT, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint32_t parent = (uint32_t)getpid();
+	int status;
+
+	assert_true(built != MAP_FAILED && others != MAP_FAILED);
+	memset(built, 1, BUILT);
+	pid_t child = fork();
+	if (child == 0) {
+		(void)alarm(60);
+		inherited_forked_child();
+		capture_file_header()->identity.forked_from = parent;
+		memset(others, 1, 2 * BUILT);
+		for (unsigned part = 1; part <= 2; part++) {
+			memset(built + (part - 1) * BUILT / 2, (int)part + 1, BUILT / 2);
+			while (inherited_copied_bytes() < part * BUILT / 2 - 2 * MIB)
+				inherited_sample(false);
+		}
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	munmap(built, BUILT);
+	munmap(others, 2 * BUILT);
+}
+
+/* Before the first look, page faults say that nothing can have been copied. */
+TEST(page_faults_are_known_without_a_look)
+{
+	const struct kmem_inherited *stored = &capture_file_header()->inherited;
+	uint32_t parent = (uint32_t)getpid();
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		inherited_forked_child();
+		capture_file_header()->identity.forked_from = parent;
+		inherited_sample(false);
+		_exit(stored->faulted_bytes != 0 && stored->faulted_bytes < 4 * MIB && stored->private_dirty_bytes == 0 &&
+		              stored->figures_checksum == kmem_inherited_figures(stored)
+		          ? 0
+		          : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 }
 
 TEST(a_page_is_the_childs_own_when_it_wrote_there)

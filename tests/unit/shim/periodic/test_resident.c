@@ -464,14 +464,13 @@ TEST_WITH(a_child_looks_only_if_it_lives, start_empty, NULL)
 		uint64_t sum = two[0].sequence + two[1].sequence;
 
 		resident_forked();
-		while (!resident_has_lived()) {
-			resident_take(&now, 0);
-			resident_take(NULL, 0);
-			if (two[0].sequence + two[1].sequence != sum && !resident_has_lived())
-				_exit(1);
-		}
+		resident_take(&now, 0);
 		resident_take(NULL, 0);
-		_exit(two[0].sequence + two[1].sequence > sum ? 0 : 2);
+		if (two[0].sequence + two[1].sequence != sum)
+			_exit(1);
+		while (two[0].sequence + two[1].sequence == sum)
+			resident_take(NULL, 0);
+		_exit(0);
 	}
 	assert_true(wait(&status) > 0);
 	assert_int_equal(status, 0);
