@@ -57,6 +57,14 @@ struct model_survivors {
 	uint8_t cells[SURVIVOR_CELLS];
 };
 
+/* Ticks of its process's clock of generations, a bit each. */
+#define MODEL_TICK_WORDS 4
+struct model_ticks {
+	uint64_t born[MODEL_TICK_WORDS];  // in which it allocated
+	uint64_t alive[MODEL_TICK_WORDS]; // of these, blocks are live
+	uint8_t now;                      // 0 = not known
+};
+
 /*
  * Of something so many, the most frequent first: about how many Python objects of a type were alive at a site, known for the sites that
  * hold most; and how many of its watched blocks a line released.
@@ -116,6 +124,7 @@ struct model_site {
 	// live blocks born in each quarter of what was allocated since the site appeared, about
 	uint64_t quarters[SURVIVAL_QUARTERS];
 	struct model_survivors survivors;
+	struct model_ticks ticks;
 	uint64_t steps;    // that its process made since the site appeared, about; 0 = none, or not known
 	uint64_t first_ms; // when the site appeared, since the start of its process, about
 	bool has_paused;   // since its latest block a whole tick of the generations' clock has passed without one
@@ -399,6 +408,9 @@ const struct kmem_heartbeat *model_last_beat(const struct model_process *process
 uint64_t model_last_seen_ns(const struct model_process *process);
 /* CLOCK_MONOTONIC when it had ended for certain; 0 = unknown: a process whose capture was not closed may have lived on. */
 uint64_t model_ended_ns(const struct model_process *process);
+
+/* Sets the generations of `sum` to those that these sites of one process have together. */
+void model_generations_join(const struct model_site *const *sites, size_t count, struct model_site *sum);
 
 /* Two figures of a site, where a table wants functions. */
 uint64_t model_site_peak(const struct model_site *site);

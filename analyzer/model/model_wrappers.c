@@ -2,8 +2,9 @@
  * model_wrappers.c - is the line that a person would see only the program's own malloc?
  *
  * Programs have functions through which all memory goes (zmalloc, an arena, a factory). Such a line is right and says nothing. A wrapper
- * is known by its use: it is the innermost function of the user's, more than CALLERS_MIN different lines of the user's call it, and it
- * holds more than half of a domain. Its callers then become the lines. Names that are known beforehand are in frame_rules.c.
+ * is known by its use: it is the innermost function of the user's, more than CALLERS_MIN different lines of the user's call it, it holds
+ * more than half of a domain, and one of its callers explains that. The callers then become the lines. Where each of them has little, as cells
+ * of a notebook that call one helper, the function is what they have in common. Names that are known beforehand are in frame_rules.c.
  *
  * Context     when the sites have their keys.
  * When failing  it cannot.
@@ -16,7 +17,8 @@
 #include "model/model_build.h"
 
 #define CALLERS_MIN 8
-#define LAYERS_MAX 3 // a function around a function around malloc
+#define EXPLAINING_PART 3 // of what the function holds
+#define LAYERS_MAX 3      // a function around a function around malloc
 
 struct entry {
 	struct model_site *site;
@@ -67,25 +69,35 @@ find_caller(struct entry *entry)
 	}
 }
 
-/* Does the function, of which these are all sites, hold most of some domain, and do many lines call it? */
-static bool
-is_wrapper(const struct entry *entries, size_t count, const struct model_site *sums, size_t domain_count,
-           struct model_site *own)
+/* At the end, and at the peak. */
+static uint64_t
+weight(const struct model_site *site)
 {
+	return site->live_bytes + site->peak_bytes;
+}
+
+/* Does the function, of which these are all sites, hold most of some domain, do many lines call it, and does one of them explain that? */
+static bool
+is_wrapper(const struct entry *entries, size_t count, const uint64_t *sums, size_t domain_count)
+{
+	OWNED uint64_t *own = memory_zeroed(domain_count, sizeof(*own));
+	OWNED uint64_t *most = memory_zeroed(domain_count, sizeof(*most)); // of one caller
+	OWNED uint64_t *its = memory_zeroed(domain_count, sizeof(*its));
 	size_t callers = 0;
 
-	memset(own, 0, domain_count * sizeof(*own));
 	for (size_t i = 0; i < count; i++) {
-		const struct model_site *site = entries[i].site;
+		unsigned domain = entries[i].site->domain;
 
-		callers += entries[i].caller != NULL && (i == 0 || compare_entries(&entries[i - 1], &entries[i]) != 0);
-		own[site->domain].live_bytes += site->live_bytes;
-		own[site->domain].peak_bytes += site->peak_bytes;
+		if (i == 0 || compare_entries(&entries[i - 1], &entries[i]) != 0) {
+			callers += entries[i].caller != NULL;
+			memset(its, 0, domain_count * sizeof(*its));
+		}
+		own[domain] += weight(entries[i].site);
+		its[domain] += entries[i].caller != NULL ? weight(entries[i].site) : 0;
+		most[domain] = its[domain] > most[domain] ? its[domain] : most[domain];
 	}
-	if (callers <= CALLERS_MIN)
-		return false;
-	for (size_t i = 0; i < domain_count; i++) {
-		if (own[i].live_bytes > sums[i].live_bytes / 2 || own[i].peak_bytes > sums[i].peak_bytes / 2)
+	for (size_t i = 0; i < domain_count && callers > CALLERS_MIN; i++) {
+		if (own[i] > sums[i] / 2 && most[i] >= own[i] / EXPLAINING_PART)
 			return true;
 	}
 	return false;
@@ -109,8 +121,7 @@ collect(struct model_site *sites, size_t count, struct entry *entries)
 }
 
 static bool
-skip_a_layer(struct entry *entries, size_t count, const struct model_site *sums, size_t domain_count,
-             struct model_site *own)
+skip_a_layer(struct entry *entries, size_t count, const uint64_t *sums, size_t domain_count)
 {
 	bool was_any = false;
 
@@ -119,7 +130,7 @@ skip_a_layer(struct entry *entries, size_t count, const struct model_site *sums,
 		for (end = first + 1;
 		     end < count && compare_functions(entries[first].site->where, entries[end].site->where) == 0;)
 			end++;
-		if (!is_wrapper(entries + first, end - first, sums, domain_count, own))
+		if (!is_wrapper(entries + first, end - first, sums, domain_count))
 			continue;
 		was_any = true;
 		for (size_t i = first; i < end; i++) {
@@ -134,15 +145,12 @@ void
 model_wrappers_skip(struct model_site *sites, size_t count, size_t domain_count)
 {
 	OWNED struct entry *entries = memory_zeroed(count, sizeof(*entries));
-	OWNED struct model_site *sums = memory_zeroed(domain_count, sizeof(*sums)); // two fields of each
-	OWNED struct model_site *own = memory_zeroed(domain_count, sizeof(*own));
+	OWNED uint64_t *sums = memory_zeroed(domain_count, sizeof(*sums));
 
-	for (size_t i = 0; i < count; i++) {
-		sums[sites[i].domain].live_bytes += sites[i].live_bytes;
-		sums[sites[i].domain].peak_bytes += sites[i].peak_bytes;
-	}
+	for (size_t i = 0; i < count; i++)
+		sums[sites[i].domain] += weight(&sites[i]);
 	for (unsigned layer = 0; layer < LAYERS_MAX; layer++) {
-		if (!skip_a_layer(entries, collect(sites, count, entries), sums, domain_count, own))
+		if (!skip_a_layer(entries, collect(sites, count, entries), sums, domain_count))
 			break;
 	}
 }
