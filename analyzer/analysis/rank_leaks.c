@@ -586,6 +586,22 @@ may_be_one(const struct model_site *site)
 	       (site->stack_flags & KMEM_STACK_ARENA) == 0;
 }
 
+/* Do as many lines call it as a leak has generations? One call may allocate through many stacks: that is a load, perhaps. */
+static bool
+has_many_callers(struct model_site *const *sites, size_t count)
+{
+	const struct model_frame *callers[LEAK_GENERATIONS_MIN];
+	size_t found = 0;
+
+	for (size_t i = 0; i < count && found < LEAK_GENERATIONS_MIN; i++) {
+		const struct model_frame *caller = rank_caller_of(sites[i]);
+
+		if (caller != NULL && !ANY(other, callers, found, *other == caller))
+			callers[found++] = caller;
+	}
+	return found == LEAK_GENERATIONS_MIN;
+}
+
 /*
  * A line that many callers run, each once or now and then, as cells of a notebook do a helper, has stacks of few generations: none of them
  * accumulates, all together do. Then the generations of each are those of the line.
@@ -593,7 +609,7 @@ may_be_one(const struct model_site *site)
 static void
 judge_as_one(struct model_site **sites, size_t count)
 {
-	if (count == 1 || ANY(site, sites, count, is_accumulating(*site)))
+	if (!has_many_callers(sites, count) || ANY(site, sites, count, is_accumulating(*site)))
 		return;
 
 	struct model_site line = sum_of(sites, count);

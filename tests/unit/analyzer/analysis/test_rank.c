@@ -130,25 +130,28 @@ TEST(what_accumulates_is_asked_of_the_line_that_many_callers_run)
 {
 	static const struct {
 		const char *text;
-		unsigned callers, from, every, line_every;
+		unsigned stacks, from, every, line_every, callers;
 		enum model_leak_class leak;
 	} cases[] = {
-		{ "each keeps its block", 12, 12, 1, 99, MODEL_LEAK_LEAK },
-		{ "it is the line of three of four callers", 12, 12, 1, 4, MODEL_LEAK_LEAK },
-		{ "every other caller has released it", 12, 12, 2, 99, MODEL_LEAK_STEADY },
-		{ "too few", 5, 19, 1, 99, MODEL_LEAK_TOO_SHORT },
-		{ "long ago", 12, 2, 1, 99, MODEL_LEAK_STEADY },
-		{ "other lines", 12, 12, 1, 1, MODEL_LEAK_STEADY },
+		{ "each keeps its block", 12, 12, 1, 99, 12, MODEL_LEAK_LEAK },
+		{ "it is the line of three of four callers", 12, 12, 1, 4, 12, MODEL_LEAK_LEAK },
+		{ "six callers", 12, 12, 1, 99, 6, MODEL_LEAK_LEAK },
+		{ "five: what each does may be a load", 12, 12, 1, 99, 5, MODEL_LEAK_STEADY },
+		{ "every other caller has released it", 12, 12, 2, 99, 12, MODEL_LEAK_STEADY },
+		{ "too few", 5, 19, 1, 99, 12, MODEL_LEAK_TOO_SHORT },
+		{ "long ago", 12, 2, 1, 99, 12, MODEL_LEAK_STEADY },
+		{ "other lines", 12, 12, 1, 1, 12, MODEL_LEAK_STEADY },
 	};
 
 	EACH (one, cases, ARRAY_LEN(cases)) {
 		hand_model_make(&hand);
-		for (unsigned i = 0; i < one->callers; i++) {
+		for (unsigned i = 0; i < one->stacks; i++) {
 			bool is_live = i % one->every == 0 || i == 0;
 
 			scene_add(&hand, "heap:%u %u gens=1/%u/1/1 volume_bytes=%u live_count=%u tick=%u",
-			          41 + (i % one->line_every == one->line_every - 1) * i, is_live * 100000, one->callers,
+			          41 + (i % one->line_every == one->line_every - 1) * i, is_live * 100000, one->stacks,
 			          (40 - i) * 1000000, is_live, one->from + i);
+			hand.stacks[i][3] = &hand.frames[i % one->callers][3];
 		}
 		rank_leaks_classify(&hand.model);
 		if (hand.sites[0].leak != one->leak)
