@@ -35,8 +35,8 @@ lines_grow_together(const struct rank_line *left, const struct rank_line *right)
 	    left->telling->process != right->telling->process || !are_as_many(left->telling, right->telling))
 		return false;
 
-	const struct model_frame *caller = rank_caller_of(left->telling);
-	const struct model_frame *other = rank_caller_of(right->telling);
+	const struct model_frame *caller = model_caller_of(left->telling);
+	const struct model_frame *other = model_caller_of(right->telling);
 
 	return (caller != NULL && (caller == other || caller == right->where)) || (other != NULL && other == left->where);
 }

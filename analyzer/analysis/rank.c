@@ -124,21 +124,6 @@ rank_compare_functions(const struct model_site *left, const struct model_site *r
 	           ?: order_texts(left->where->function, right->where->function);
 }
 
-const struct model_frame *
-rank_caller_of(const struct model_site *site)
-{
-	bool is_outside = false;
-
-	for (uint32_t i = 0; i < site->frame_count; i++) {
-		const struct model_frame *frame = site->frames[i];
-
-		if (is_outside && frame != site->where && frame->is_user && frame->line != 0)
-			return frame;
-		is_outside = is_outside || frame == site->where;
-	}
-	return NULL;
-}
-
 uint64_t
 rank_held_at(const struct model *model, const struct model_point *point, const struct model_site *line)
 {

@@ -165,8 +165,6 @@ int rank_compare_lines(const struct model_site *left, bool is_left_import, const
                        bool is_right_import);
 /* The same of (file, function), of sites that have a place. */
 int rank_compare_functions(const struct model_site *left, const struct model_site *right);
-/* The user's line that called the one that allocates; NULL = there is none. */
-const struct model_frame *rank_caller_of(const struct model_site *site);
 /* What the line of this site held then, as far as it was among the largest. */
 uint64_t rank_held_at(const struct model *model, const struct model_point *point, const struct model_site *line);
 

@@ -594,7 +594,7 @@ has_many_callers(struct model_site *const *sites, size_t count)
 	size_t found = 0;
 
 	for (size_t i = 0; i < count && found < LEAK_GENERATIONS_MIN; i++) {
-		const struct model_frame *caller = rank_caller_of(sites[i]);
+		const struct model_frame *caller = model_caller_of(sites[i]);
 
 		if (caller != NULL && !ANY(other, callers, found, *other == caller))
 			callers[found++] = caller;

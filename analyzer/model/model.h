@@ -418,6 +418,9 @@ uint64_t model_site_live(const struct model_site *site);
 
 /* Of one frame of the site's. */
 enum model_relation model_relation_of(const struct model_site *site, uint32_t frame_index);
+/* The line of the user's that called the site's function, past itself where it recurs; NULL = there is none. */
+const struct model_frame *model_caller_of(const struct model_site *site);
+int model_compare_functions(const struct model_frame *left, const struct model_frame *right); // 0 = one
 /* By number; NULL behind the last. */
 const char *model_relation_name(unsigned relation); // "" for its own, "while", "started by"
 const char *model_leak_name(unsigned leak);

@@ -25,19 +25,13 @@ struct entry {
 	const struct model_frame *caller; // NULL: no further code of the user's
 };
 
-static int
-compare_functions(const struct model_frame *left, const struct model_frame *right)
-{
-	return order_texts(left->function, right->function) ?: order_texts(left->module, right->module);
-}
-
 /* By function; inside, by the place of the caller. */
 static int
 compare_entries(const void *a, const void *b)
 {
 	const struct entry *left = a;
 	const struct entry *right = b;
-	int order = compare_functions(left->site->where, right->site->where);
+	int order = model_compare_functions(left->site->where, right->site->where);
 
 	if (order != 0 || left->caller == right->caller)
 		return order;
@@ -47,26 +41,6 @@ compare_entries(const void *a, const void *b)
 	order = order_numbers(left->caller->line, right->caller->line);
 	order = order ?: order_texts(left->caller->file, right->caller->file);
 	return order ?: order_texts(left->caller->function, right->caller->function);
-}
-
-/* The line of the user's that called the site's function, past itself where it recurs. */
-static void
-find_caller(struct entry *entry)
-{
-	const struct model_site *site = entry->site;
-	bool is_past = false;
-
-	for (uint32_t i = 0; i < site->frame_count; i++) {
-		const struct model_frame *frame = site->frames[i];
-
-		if (frame == site->where)
-			is_past = true;
-		else if (is_past && frame->is_user && frame->function[0] != '\0' &&
-		         model_relation_of(site, i) == MODEL_RELATION_OWN && compare_functions(frame, site->where) != 0) {
-			entry->caller = frame;
-			return;
-		}
-	}
 }
 
 /* At the end, and at the peak. */
@@ -114,8 +88,7 @@ collect(struct model_site *sites, size_t count, struct entry *entries)
 		if (where == NULL || !where->is_user || where->function[0] == '\0' || where->function[0] == '<' ||
 		    sites[i].where_relation != MODEL_RELATION_OWN || (sites[i].live_bytes == 0 && sites[i].peak_bytes == 0))
 			continue;
-		entries[found] = (struct entry){ .site = &sites[i] };
-		find_caller(&entries[found++]);
+		entries[found++] = (struct entry){ &sites[i], model_caller_of(&sites[i]) };
 	}
 	return found;
 }
@@ -128,7 +101,7 @@ skip_a_layer(struct entry *entries, size_t count, const uint64_t *sums, size_t d
 	SORT(entries, count, compare_entries);
 	for (size_t first = 0, end; first < count; first = end) {
 		for (end = first + 1;
-		     end < count && compare_functions(entries[first].site->where, entries[end].site->where) == 0;)
+		     end < count && model_compare_functions(entries[first].site->where, entries[end].site->where) == 0;)
 			end++;
 		if (!is_wrapper(entries + first, end - first, sums, domain_count))
 			continue;

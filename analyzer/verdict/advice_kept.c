@@ -124,18 +124,45 @@ holder_text(const struct holders_way *way, bool is_grown_elsewhere, char text[HO
 	return false;
 }
 
+/*
+ * The error that ended the program keeps local variables of the calls that it ended: sys.last_traceback is no name of the person's. Returns
+ * the way's own steps, for free(); NULL: it stays as it was.
+ */
+static struct way_step *
+begin_at_ended_call(struct holders_way *way)
+{
+	const struct way_step *root = way->steps;
+	size_t local = way->step_count;
+
+	while (local > 0 && way->steps[local - 1].by != WAY_BY_LOCAL)
+		local--;
+	if (local < 2 || root->kind != WAY_GLOBAL || strcmp(root->of, "sys") != 0 || !text_starts(root->name, "last_"))
+		return NULL;
+	struct way_step *steps = memory_zeroed(way->step_count -= local - 1, sizeof(*steps));
+
+	memcpy(steps, &root[local - 1], way->step_count * sizeof(*steps));
+	steps[0] = model_way_step(WAY_LOCAL, steps[0].member, steps[0].function);
+	way->steps = steps;
+	way->module = "";
+	return steps;
+}
+
 bool
 say_holder(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
 	const struct holders_line *held = verdict_holders_of(facts, line);
-	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
 	char holder[HOLDER_BYTES];
 
 	if (!is_holder_known(facts, line))
 		return false;
 
+	const struct holders_way *const found = model_holders_way(held);
+	struct holders_way own = *found;
+	OWNED struct way_step *steps = facts->end == VERDICT_END_FAILED ? begin_at_ended_call(&own) : NULL;
+	const struct holders_way *const way = &own;
+
 	const char *place = verdict_line_text(line, PLACE_ROOM);
-	const char *blocks = TEXT(PLACE_TEXT_BYTES + 32, "%sthe blocks of %s", is_of_most(held, way) ? "" : "a part of ",
+	const char *blocks = TEXT(PLACE_TEXT_BYTES + 32, "%sthe blocks of %s", is_of_most(held, found) ? "" : "a part of ",
 	                          place);
 
 	const struct way_step *wrapper = FIRST(step, way->steps, way->step_count,

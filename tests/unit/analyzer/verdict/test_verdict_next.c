@@ -325,6 +325,15 @@ TEST(what_held_the_line_is_the_advice_where_a_request_was_refused_too)
 		  "release-blocks",
 		  "bound the list at local `rows` of main() (a.py:3) (30 items at the look), or drop what is not needed from it: it keeps the "
 		  "blocks of train.py:41 epoch alive; or raise the limit (ulimit -v)" },
+		{ { HEAD(HELD, 32, "list", 30, "train.py:8 main"), // of a call that the error ended
+		    STEPS(ROOT(GLOBAL, "last_traceback", "sys"),
+		          OBJECT("traceback", .by = WAY_BY_ATTRIBUTE, .member = "tb_frame"),
+		          OBJECT("frame", .by = WAY_BY_LOCAL, .member = "rows", .function = "main() (train.py:8)"),
+		          MANY("list", 30)),
+		    .module = "sys", .grown_file = "/w/train.py" },
+		  "release-blocks",
+		  "bound the list at local `rows` of main() (train.py:8) (30 items at the look, grown at train.py:8 main), or drop what is not "
+		  "needed from it: it keeps the blocks of train.py:41 epoch alive; or raise the limit (ulimit -v)" },
 		{ { HEAD(LOST, 32, "", 0, "") },
 		  "release-blocks",
 		  "free the blocks of train.py:41 epoch: nothing leads to them any more; or raise the limit (ulimit -v)" },
