@@ -3,13 +3,13 @@
  */
 #include "model/model.h"
 
-#include "base/order.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "base/items.h"
+#include "base/order.h"
 #include "base/text_pool.h"
+#include "model/frame_rules.h"
 
 #define UNRECORDED_WORTH_BYTES (UINT64_C(1) << 20)
 
@@ -103,6 +103,22 @@ model_relation_of(const struct model_site *site, uint32_t frame_index)
 	    (frame_index == 0 || site->frames[frame_index - 1]->kind != MODEL_FRAME_PYTHON))
 		return MODEL_RELATION_WHILE;
 	return MODEL_RELATION_STARTED_BY;
+}
+
+const struct model_frame *
+model_entered_package(const struct model_site *site)
+{
+	const struct model_frame *package = NULL;
+	enum frame_origin direct = FRAME_ORIGIN_USER;
+	char name[FRAME_RULES_NAME_BYTES];
+
+	for (uint32_t i = 0; i < site->frame_count && site->frames[i] != site->where; i++) {
+		if (site->frames[i]->kind != MODEL_FRAME_PYTHON)
+			continue;
+		direct = frame_rules_origin(site->frames[i], name);
+		package = direct == FRAME_ORIGIN_PACKAGE ? site->frames[i] : package;
+	}
+	return direct == FRAME_ORIGIN_STANDARD_LIBRARY ? package : NULL;
 }
 
 int

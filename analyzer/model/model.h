@@ -421,6 +421,8 @@ enum model_relation model_relation_of(const struct model_site *site, uint32_t fr
 /* The line of the user's that called the site's function, past itself where it recurs; NULL = there is none. */
 const struct model_frame *model_caller_of(const struct model_site *site);
 int model_compare_functions(const struct model_frame *left, const struct model_frame *right); // 0 = one
+/* What the standard library called for the user's line, as a loop of events or a pool does, of a package; NULL: the line called it itself, or nobody did. */
+const struct model_frame *model_entered_package(const struct model_site *site);
 /* By number; NULL behind the last. */
 const char *model_relation_name(unsigned relation); // "" for its own, "while", "started by"
 const char *model_leak_name(unsigned leak);
