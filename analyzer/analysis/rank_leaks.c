@@ -18,6 +18,7 @@
 #include "base/order.h"
 #include "base/text_start.h"
 #include "model/model_holders.h"
+#include "model/site_key.h"
 
 #define LEAK_ALIVE_PERCENT 75     // of all generations since the site appeared
 #define LEAK_RECENT_PERCENT 70    // of the latest quarter: it has not stopped
@@ -363,16 +364,30 @@ has_stopped(const struct model *model, struct model_site *const *leaking, size_t
 	return whole_bytes != 0 && stop_ns > begin_ns && since_ns >= stop_ns - begin_ns && since_ns >= STOPPED_NS;
 }
 
+/* What leaks at the same line of its function: of a comprehension what the rest of the line keeps, and of that what the comprehension does. */
+static uint64_t
+leaking_beside(const struct model *model, const struct model_site *line)
+{
+	const struct model_frame *frame = site_key_function_of(line);
+
+	return SUM_OF(site, model->sites, model->site_count,
+	              site->leak == MODEL_LEAK_LEAK && site->domain == line->domain && frame != NULL &&
+	                      site_key_function_of(site) == frame && rank_compare_places(site, line) != 0
+	                  ? site->live_bytes
+	                  : 0);
+}
+
 /* What its process allocated at the line, and in calls that the line made. */
 static uint64_t
 bytes_through(const struct model *model, const struct model_site *line)
 {
+	const struct model_frame *frame_of_line = site_key_function_of(line);
 	uint64_t bytes = 0;
 
 	EACH (site, model->sites, model->site_count) {
 		if (site->process == line->process && line->where != NULL &&
 		    !domain_is_address_space(model->domains[site->domain].id.kind) &&
-		    ANY(frame, site->frames, site->frame_count, *frame == line->where))
+		    ANY(frame, site->frames, site->frame_count, *frame == frame_of_line))
 			bytes += site->allocated_bytes;
 	}
 	return bytes;
@@ -475,7 +490,7 @@ static void
 judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const uint64_t *newest_bytes,
                   const bool *is_load, const struct line_at_work *at_work, struct model_site **leaking, size_t count)
 {
-	uint64_t live_bytes = 0;
+	uint64_t live_bytes = leaking_beside(model, leaking[0]);
 	uint64_t live_count = SUM_OF(site, leaking, count, (*site)->live_count);
 	bool is_of_load = true;
 	uint64_t volume_bytes = 0;

@@ -294,7 +294,9 @@ model_generations_count(const struct generation_sums *sums, const struct kmem_he
 	counts.volume_bytes = age != 0 ? volume_between(header, sums->first_generation, clock) : 0;
 	counts.ticks = ticks_of(sums, generations, listed + recorded, live_count, clock);
 	if (sums->record_count >= RECORDS_MIN && listed < RECORDS_MIN) {
-		count_by_ticks(&counts.ticks, sums->allocated_count, &counts);
+		const struct model_ticks of_records = ticks_of(sums, &generations[listed], recorded, 0, clock);
+
+		count_by_ticks(&of_records, UINT64_MAX, &counts);
 		return counts;
 	}
 	if (listed == 0) { // blocks of one generation only, or nobody could count them

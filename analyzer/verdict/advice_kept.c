@@ -38,7 +38,7 @@ is_named(const struct holders_way *way)
 {
 	return way->kind == HOLDERS_PERHAPS  ? way->step_count != 0 && way->steps[0].kind < WAY_TEMPORARY
 	       : way->kind == HOLDERS_HELD   ? !model_holders_is_of_call(way)
-	       : way->kind == HOLDERS_UNSEEN ? strstr(way->text, " of which ") != NULL // references were counted
+	       : way->kind == HOLDERS_UNSEEN ? way->step_count != 0 && way->steps[0].count != 0
 	                                     : way->kind == HOLDERS_LOST;
 }
 

@@ -159,6 +159,21 @@ TEST(what_accumulates_is_asked_of_the_line_that_many_callers_run)
 	}
 }
 
+/* Until Python 3.11 it has a frame of its own. */
+TEST(a_comprehension_is_a_part_of_its_line)
+{
+	for (unsigned is_of_it = 0; is_of_it <= 1; is_of_it++) {
+		hand_model_make(&hand);
+		scene_add(&hand, "heap:41 40M leak volume_bytes=100M; heap:41 20M leak volume_bytes=100M");
+		hand.frames[1][2].function = "epoch.<locals>.<listcomp>";
+		if (is_of_it)
+			hand.stacks[1][3] = hand.stacks[0][2];
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(rank_may_be_built_once(&hand.sites[0]), is_of_it);
+		assert_int_equal(rank_may_be_built_once(&hand.sites[1]), is_of_it);
+	}
+}
+
 /* A notebook's cell that runs again and again allocates little else. */
 TEST(a_block_of_each_step_is_no_one_time_load)
 {

@@ -207,7 +207,8 @@ TEST(what_the_standard_library_called_of_a_package_is_known)
 		const char *entered;
 	} cases[] = {
 		{ { { TORNADO, "read" }, { TORNADO, "finish" }, { STANDARD, "run" }, { "/p/train.py", "main" } }, "finish" },
-		{ { { STANDARD, "decode" }, { TORNADO, "finish" }, { "/p/train.py", "main" } }, "" }, // the line itself called it
+		{ { { STANDARD, "decode" }, { TORNADO, "finish" }, { "/p/train.py", "main" } },
+		  "" }, // the line itself called it
 		{ { { STANDARD, "decode" }, { "/p/train.py", "main" } }, "" },
 		{ { { "/p/train.py", "main" }, { TORNADO, "finish" }, { STANDARD, "run" } }, "" },
 	};

@@ -222,7 +222,8 @@ TEST(what_held_the_line_is_said_and_becomes_the_advice)
 		{ { HEAD(UNSEEN, 32, "", 0, ""), STEPS(ROOT(REASON, "tuple", "")) },
 		  "they were held by something that was not found: tuple.",
 		  "look for what keeps the blocks" },
-		{ { HEAD(UNSEEN, 30, "", 0, ""), STEPS(ROOT(REASON, "str with 1 reference, of which 0 were found", "")) },
+		{ { HEAD(UNSEEN, 30, "", 0, ""),
+		    STEPS({ .kind = WAY_REASON, .name = "str with 1 reference, of which 0 were found", .count = 1 }) },
 		  "30 of 32 samples of them were held by something that was not found: str with 1 reference, of which 0 were found.",
 		  "look in the native extension that train.py:41 epoch calls for a Py_DECREF that is missing: nothing holds the references that "
 		  "keep the blocks of train.py:41 epoch alive" },
