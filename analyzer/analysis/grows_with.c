@@ -9,22 +9,6 @@
 #define SAMPLED_PART 3   // and then so much more
 #define LOOKED_AT_MAX 64 // lines: who is told of more?
 
-/* The user's line that called the one that allocates; NULL = there is none. */
-static const struct model_frame *
-caller_of(const struct model_site *site)
-{
-	bool is_outside = false;
-
-	for (uint32_t i = 0; i < site->frame_count; i++) {
-		const struct model_frame *frame = site->frames[i];
-
-		if (is_outside && frame != site->where && frame->is_user && frame->line != 0)
-			return frame;
-		is_outside = is_outside || frame == site->where;
-	}
-	return NULL;
-}
-
 static bool
 are_as_many(const struct model_site *left, const struct model_site *right)
 {
@@ -51,8 +35,8 @@ lines_grow_together(const struct rank_line *left, const struct rank_line *right)
 	    left->telling->process != right->telling->process || !are_as_many(left->telling, right->telling))
 		return false;
 
-	const struct model_frame *caller = caller_of(left->telling);
-	const struct model_frame *other = caller_of(right->telling);
+	const struct model_frame *caller = model_caller_of(left->telling);
+	const struct model_frame *other = model_caller_of(right->telling);
 
 	return (caller != NULL && (caller == other || caller == right->where)) || (other != NULL && other == left->where);
 }

@@ -18,6 +18,7 @@
 #include "base/order.h"
 #include "base/text_start.h"
 #include "model/model_holders.h"
+#include "model/site_key.h"
 
 #define LEAK_ALIVE_PERCENT 75     // of all generations since the site appeared
 #define LEAK_RECENT_PERCENT 70    // of the latest quarter: it has not stopped
@@ -157,15 +158,20 @@ rank_slows_down(const double quarters[SURVIVAL_QUARTERS])
 	       quarters[2] >= quarters[3] && quarters[3] * FILLING_SLOWER <= quarters[1];
 }
 
+static bool
+slows_down(const struct model_site *site)
+{
+	const uint64_t *counts = site->quarters;
+
+	return rank_slows_down((double[]){ (double)counts[0], (double)counts[1], (double)counts[2], (double)counts[3] });
+}
+
 /* Keeps all and adds less and less, as a cache does that has nearly all it will ever hold. */
 static bool
 is_filling(const struct model_site *site)
 {
-	const uint64_t *counts = site->quarters;
-	const double quarters[] = { (double)counts[0], (double)counts[1], (double)counts[2], (double)counts[3] };
-
 	return site->samples == 0 && site->live_count >= site->allocated_count - site->allocated_count / KEPT_PART &&
-	       surviving(site, 0, SURVIVAL_QUARTERS) >= FILLING_BLOCKS_MIN && rank_slows_down(quarters);
+	       surviving(site, 0, SURVIVAL_QUARTERS) >= FILLING_BLOCKS_MIN && slows_down(site);
 }
 
 uint64_t
@@ -237,12 +243,12 @@ grown_bytes(const struct model_site *site)
 
 /* A data set is not loaded with one block in each step or notebook cell. Recognised rounds are too rough for this. */
 static bool
-keeps_in_each_step(const struct model *model, const struct model_site *site)
+keeps_in_each_step(const struct model *model, const struct model_site *site, uint64_t live_count)
 {
 	enum kmem_step_source source = model->processes[site->process].steps.source;
 
 	return (source == KMEM_STEPS_PROGRAM || source == KMEM_STEPS_CELLS) && site->process_count == 1 &&
-	       site->steps >= STEPS_MIN && site->live_count * 4 >= site->steps * 3 && !site->has_paused;
+	       site->steps >= STEPS_MIN && live_count * 4 >= site->steps * 3 && !site->has_paused;
 }
 
 /*
@@ -358,16 +364,30 @@ has_stopped(const struct model *model, struct model_site *const *leaking, size_t
 	return whole_bytes != 0 && stop_ns > begin_ns && since_ns >= stop_ns - begin_ns && since_ns >= STOPPED_NS;
 }
 
+/* What leaks at the same line of its function: of a comprehension what the rest of the line keeps, and of that what the comprehension does. */
+static uint64_t
+leaking_beside(const struct model *model, const struct model_site *line)
+{
+	const struct model_frame *frame = site_key_function_of(line);
+
+	return SUM_OF(site, model->sites, model->site_count,
+	              site->leak == MODEL_LEAK_LEAK && site->domain == line->domain && frame != NULL &&
+	                      site_key_function_of(site) == frame && rank_compare_places(site, line) != 0
+	                  ? site->live_bytes
+	                  : 0);
+}
+
 /* What its process allocated at the line, and in calls that the line made. */
 static uint64_t
 bytes_through(const struct model *model, const struct model_site *line)
 {
+	const struct model_frame *frame_of_line = site_key_function_of(line);
 	uint64_t bytes = 0;
 
 	EACH (site, model->sites, model->site_count) {
 		if (site->process == line->process && line->where != NULL &&
 		    !domain_is_address_space(model->domains[site->domain].id.kind) &&
-		    ANY(frame, site->frames, site->frame_count, *frame == line->where))
+		    ANY(frame, site->frames, site->frame_count, *frame == frame_of_line))
 			bytes += site->allocated_bytes;
 	}
 	return bytes;
@@ -470,7 +490,8 @@ static void
 judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const uint64_t *newest_bytes,
                   const bool *is_load, const struct line_at_work *at_work, struct model_site **leaking, size_t count)
 {
-	uint64_t live_bytes = 0;
+	uint64_t live_bytes = leaking_beside(model, leaking[0]);
+	uint64_t live_count = SUM_OF(site, leaking, count, (*site)->live_count);
 	bool is_of_load = true;
 	uint64_t volume_bytes = 0;
 	bool is_of_steps = false;
@@ -479,7 +500,7 @@ judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const ui
 
 	for (size_t i = 0; i < count; i++) {
 		live_bytes += leaking[i]->live_bytes;
-		is_of_steps = is_of_steps || keeps_in_each_step(model, leaking[i]);
+		is_of_steps = is_of_steps || keeps_in_each_step(model, leaking[i], live_count);
 		is_of_load = is_of_load && is_load[leaking[i] - model->sites];
 		uint64_t while_bytes = amount_less(leaking[i]->span_bytes ?: leaking[i]->volume_bytes,
 		                                   newest_bytes[leaking[i]->process]);
@@ -551,63 +572,143 @@ add_quarters(const struct model_site *site, double part, double sums[SURVIVAL_QU
 	}
 }
 
+/* The sites of a line of one process, as one. Counts by quarter are of the volume that the first of them saw. */
+static struct model_site
+sum_of(struct model_site *const *sites, size_t count)
+{
+	double quarters[SURVIVAL_QUARTERS] = { 0 };
+	struct model_site sum = { .first_ms = UINT64_MAX };
+
+	sum.volume_bytes = MOST_OF(site, sites, count, (*site)->volume_bytes);
+	EACH (site, sites, count) {
+		sum.live_bytes += (*site)->live_bytes;
+		sum.live_count += (*site)->live_count;
+		sum.allocated_count += (*site)->allocated_count;
+		sum.samples += (*site)->samples;
+		sum.steps = amount_greater(sum.steps, (*site)->steps);
+		sum.first_ms = (*site)->first_ms < sum.first_ms ? (*site)->first_ms : sum.first_ms;
+		add_quarters(*site, (double)(*site)->volume_bytes / (double)(sum.volume_bytes ?: 1), quarters);
+	}
+	for (unsigned i = 0; i < SURVIVAL_QUARTERS; i++)
+		sum.quarters[i] = (uint64_t)(quarters[i] + 0.5);
+	return sum;
+}
+
+static bool
+may_be_one(const struct model_site *site)
+{
+	return site->where != NULL && site->ticks.now != 0 && !rank_is_import(site) && !site->is_rest_of_arenas &&
+	       (site->stack_flags & KMEM_STACK_ARENA) == 0;
+}
+
+/* Do as many lines call it as a leak has generations? One call may allocate through many stacks: that is a load, perhaps. */
+static bool
+has_many_callers(struct model_site *const *sites, size_t count)
+{
+	const struct model_frame *callers[LEAK_GENERATIONS_MIN];
+	size_t found = 0;
+
+	for (size_t i = 0; i < count && found < LEAK_GENERATIONS_MIN; i++) {
+		const struct model_frame *caller = model_caller_of(sites[i]);
+
+		if (caller != NULL && !ANY(other, callers, found, *other == caller))
+			callers[found++] = caller;
+	}
+	return found == LEAK_GENERATIONS_MIN;
+}
+
+/*
+ * A line that many callers run, each once or now and then, as cells of a notebook do a helper, has stacks of few generations: none of them
+ * accumulates, all together do. Then the generations of each are those of the line.
+ */
+static void
+judge_as_one(struct model_site **sites, size_t count)
+{
+	if (!has_many_callers(sites, count) || ANY(site, sites, count, is_accumulating(*site)))
+		return;
+
+	struct model_site line = sum_of(sites, count);
+
+	model_generations_join((const struct model_site *const *)sites, count, &line);
+	for (size_t i = 0; i < count && is_accumulating(&line); i++) {
+		struct model_site *site = sites[i];
+
+		if (site->live_count == 0)
+			continue;
+		site->leak = is_filling(&line) ? MODEL_LEAK_FILLING : MODEL_LEAK_LEAK;
+		site->generations_alive = line.generations_alive;
+		site->generations_total = line.generations_total;
+		site->recent_alive = line.recent_alive;
+		site->recent_total = line.recent_total;
+		site->survivors = line.survivors;
+		site->has_paused = line.has_paused;
+		site->volume_bytes = line.volume_bytes;
+		site->span_bytes = 0; // not known
+		site->first_ms = line.first_ms;
+		site->steps = line.steps;
+		memcpy(site->quarters, line.quarters, sizeof(site->quarters));
+	}
+}
+
+static bool
+may_fill(const struct model_site *site)
+{
+	return site->live_count != 0 && site->leak != MODEL_LEAK_NONE && site->leak != MODEL_LEAK_STEADY &&
+	       site->leak != MODEL_LEAK_IMPORT;
+}
+
 /*
  * A loop's stack may change while it runs (CPython specialises it, a callee is replaced): then the line goes on at another site, and the
  * one before has fewer and fewer. So what fills is asked of the line; not of its sites that are steady, which may be other users of a helper.
  */
 static void
-judge_filling_lines(struct model *model)
+judge_filling(struct model_site **sites, size_t count)
 {
-	OWNED struct model_site **sites = memory_zeroed(model->site_count, sizeof(*sites));
-	size_t count = 0;
-	bool has_filling = false;
+	if (count == 1 || !ANY(site, sites, count, (*site)->leak == MODEL_LEAK_FILLING))
+		return;
 
-	for (size_t i = 0; i < model->site_count; i++) {
-		if (model->sites[i].live_count == 0 || model->sites[i].leak == MODEL_LEAK_NONE ||
-		    model->sites[i].leak == MODEL_LEAK_STEADY || model->sites[i].leak == MODEL_LEAK_IMPORT)
-			continue;
-		sites[count++] = &model->sites[i];
-		has_filling = has_filling || model->sites[i].leak == MODEL_LEAK_FILLING;
-	}
-	if (has_filling)
-		SORT(sites, count, compare_lines_of_processes);
-	for (size_t first = 0, end; has_filling && first < count; first = end) {
-		double quarters[SURVIVAL_QUARTERS] = { 0 };
-		uint64_t volume_bytes = 1;
+	struct model_site line = sum_of(sites, count);
 
-		for (end = first; end < count && compare_lines_of_processes(&sites[first], &sites[end]) == 0; end++)
-			volume_bytes = sites[end]->volume_bytes > volume_bytes ? sites[end]->volume_bytes : volume_bytes;
-		for (size_t i = first; i < end; i++)
-			add_quarters(sites[i], (double)sites[i]->volume_bytes / (double)volume_bytes, quarters);
-		for (size_t i = first; i < end && end - first > 1 && !rank_slows_down(quarters); i++) {
-			if (sites[i]->leak == MODEL_LEAK_FILLING)
-				sites[i]->leak = MODEL_LEAK_LEAK;
-		}
+	for (size_t i = 0; i < count && !slows_down(&line); i++) {
+		if (sites[i]->leak == MODEL_LEAK_FILLING)
+			sites[i]->leak = MODEL_LEAK_LEAK;
 	}
+}
+
+static bool
+may_be_backlog(const struct model_site *site)
+{
+	return site->leak == MODEL_LEAK_BACKLOG || site->leak == MODEL_LEAK_STEADY;
 }
 
 /* Small blocks that stay for a while, such as the shapes that NumPy takes from a free list, make no queue of a line that holds far more. */
 static void
-judge_backlogs(struct model *model)
+judge_backlog(struct model_site **sites, size_t count)
+{
+	uint64_t bytes = SUM_OF(site, sites, count, (*site)->live_bytes);
+	uint64_t backlog_bytes = SUM_OF(site, sites, count, (*site)->leak == MODEL_LEAK_BACKLOG ? (*site)->live_bytes : 0);
+
+	for (size_t i = 0; i < count && backlog_bytes < bytes / BACKLOG_PART; i++)
+		sites[i]->leak = MODEL_LEAK_STEADY;
+}
+
+/* Hands over the sites of each line of each process. */
+static void
+judge_each_line(struct model *model, bool is_wanted(const struct model_site *),
+                void judge(struct model_site **sites, size_t count))
 {
 	OWNED struct model_site **sites = memory_zeroed(model->site_count, sizeof(*sites));
 	size_t count = 0;
 
 	for (size_t i = 0; i < model->site_count; i++) {
-		if (model->sites[i].leak == MODEL_LEAK_BACKLOG || model->sites[i].leak == MODEL_LEAK_STEADY)
+		if (is_wanted(&model->sites[i]))
 			sites[count++] = &model->sites[i];
 	}
 	SORT(sites, count, compare_lines_of_processes);
 	for (size_t first = 0, end; first < count; first = end) {
-		uint64_t backlog_bytes = 0;
-		uint64_t bytes = 0;
-
-		for (end = first; end < count && compare_lines_of_processes(&sites[first], &sites[end]) == 0; end++) {
-			backlog_bytes += sites[end]->leak == MODEL_LEAK_BACKLOG ? sites[end]->live_bytes : 0;
-			bytes += sites[end]->live_bytes;
-		}
-		for (size_t i = first; i < end && backlog_bytes < bytes / BACKLOG_PART; i++)
-			sites[i]->leak = MODEL_LEAK_STEADY;
+		for (end = first + 1; end < count && compare_lines_of_processes(&sites[first], &sites[end]) == 0;)
+			end++;
+		judge(&sites[first], end - first);
 	}
 }
 
@@ -629,14 +730,15 @@ rank_leaks_classify(struct model *model)
 		if (device_parts_is_cache(model, &model->sites[i]))
 			model->sites[i].leak = MODEL_LEAK_NONE;
 	}
-	judge_filling_lines(model);
+	judge_each_line(model, may_be_one, judge_as_one);
+	judge_each_line(model, may_fill, judge_filling);
 	for (size_t i = 0; i < model->site_count; i++) {
 		if (model->sites[i].leak == MODEL_LEAK_LEAK)
 			leaking[count++] = &model->sites[i];
 	}
 	SORT(leaking, count, compare_places);
 	judge_lines(model, latest_ms, leaking, count);
-	judge_backlogs(model);
+	judge_each_line(model, may_be_backlog, judge_backlog);
 }
 
 /* More telling than any steady amount. */

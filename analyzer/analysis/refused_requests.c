@@ -243,6 +243,7 @@ restore_site(struct model *model, const struct model_held *held)
 	site->recent_alive = held->recent_alive;
 	site->recent_total = held->recent_total;
 	site->survivors = held->survivors;
+	site->ticks.now = 0;
 	site->bytes_per_generation = site->generations_alive != 0 ? site->live_bytes / site->generations_alive : 0;
 }
 

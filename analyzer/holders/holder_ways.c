@@ -263,6 +263,13 @@ root_name(struct holder_search *search, const struct holder_node *node, struct t
 	return type != NULL ? type_name(type, texts) : text_pool_add_text(texts, name);
 }
 
+/* "_12" of IPython, where each result of a cell has a name, and all are in Out. */
+static bool
+is_cell_result(const char *name)
+{
+	return name[0] == '_' && name[1] != '\0' && name[1 + strspn(name + 1, "0123456789")] == '\0';
+}
+
 /* What Python knows about a root; step: NULL = the sample is the root itself. False: symbols must tell it. */
 static bool
 read_root(struct holder_search *search, const struct holder_node *node, const struct holder_step *step,
@@ -289,7 +296,7 @@ read_root(struct holder_search *search, const struct holder_node *node, const st
 	unquote(key);
 	way->begin = model_way_step(
 		step != NULL && step->edge.kind == kinds[end].name && !step->is_storage ? kinds[end].named : kinds[end].other,
-		text_pool_add_text(texts, key),
+		text_pool_add_text(texts, end == HOLDER_END_MODULE && is_cell_result(key) ? "Out" : key),
 		is_frame ? text_pool_add_text(texts, step->edge.function) : root_name(search, node, texts, way));
 	way->begin.by = step != NULL ? WAY_BY_NOTHING : WAY_BY_ITSELF;
 	return true;
@@ -448,6 +455,7 @@ read_without_root(struct holder_search *search, uint32_t sample, struct text_poo
 	way->begins = reason != NULL ? HOLDER_BEGINS_AS_TOLD : HOLDER_BEGINS_NOWHERE;
 	if (reason != NULL)
 		way->begin = model_way_step(WAY_REASON, text_pool_add_text(texts, reason), "");
+	way->begin.count = is_unseen && counted != UINT64_MAX ? counted : 0;
 }
 
 /* Was time or room up before all better ways were looked for? */

@@ -39,7 +39,8 @@ struct sample {
 struct chosen_line {
 	uint32_t number; // in the lines
 	size_t count;
-	double next_key; // the smallest that was not kept
+	double next_key;     // the smallest that was not kept
+	uint64_t seen_bytes; // of all its blocks
 	struct sample samples[HOLDERS_SAMPLES];
 };
 
@@ -120,6 +121,7 @@ draw_block(void *context, const struct live_block *block)
 	struct chosen_line *line = &choice->chosen[place - 1];
 
 	bytes = site_lines_bytes_for(choice->lines, block->site, block->bytes);
+	line->seen_bytes += bytes;
 
 	double key = -log(draw(choice)) / (double)bytes;
 
@@ -322,12 +324,18 @@ merge(const struct holder_search *search, struct stack_locals *locals, const str
       struct found_way *found, bool is_private, struct holders *holders)
 {
 	holders->lines = text_pool_room(holders->texts, choice->count * sizeof(*holders->lines));
-	holders->line_count = choice->count;
 	for (uint32_t i = 0; i < choice->count; i++) {
-		struct holders_line *line = &holders->lines[i];
+		const struct site_line *from = &choice->lines->lines[choice->chosen[i].number];
+		struct holders_line *line = &holders->lines[holders->line_count];
 		struct merged_ways merged = { .all_bytes = 0 };
 
-		describe(line, &choice->lines->lines[choice->chosen[i].number], holders->texts);
+		/* The capture was read, and then most of it was released: who holds the rest says nothing of the line. */
+		if (choice->chosen[i].seen_bytes < from->live_bytes / 2) {
+			holders->small_lines++;
+			continue;
+		}
+		holders->line_count++;
+		describe(line, from, holders->texts);
 		for (size_t k = 0; k < search->sample_count; k++) {
 			if (found[k].place != i)
 				continue;

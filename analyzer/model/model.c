@@ -8,8 +8,10 @@
 
 #include "base/items.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/text_pool.h"
 #include "base/units.h"
+#include "model/frame_rules.h"
 
 #define UNRECORDED_WORTH_BYTES (UINT64_C(1) << 20)
 
@@ -112,6 +114,45 @@ model_relation_of(const struct model_site *site, uint32_t frame_index)
 	    (frame_index == 0 || site->frames[frame_index - 1]->kind != MODEL_FRAME_PYTHON))
 		return MODEL_RELATION_WHILE;
 	return MODEL_RELATION_STARTED_BY;
+}
+
+const struct model_frame *
+model_entered_package(const struct model_site *site)
+{
+	const struct model_frame *package = NULL;
+	enum frame_origin direct = FRAME_ORIGIN_USER;
+	char name[FRAME_RULES_NAME_BYTES];
+
+	for (uint32_t i = 0; i < site->frame_count && site->frames[i] != site->where; i++) {
+		if (site->frames[i]->kind != MODEL_FRAME_PYTHON)
+			continue;
+		direct = frame_rules_origin(site->frames[i], name);
+		package = direct == FRAME_ORIGIN_PACKAGE ? site->frames[i] : package;
+	}
+	return direct == FRAME_ORIGIN_STANDARD_LIBRARY ? package : NULL;
+}
+
+int
+model_compare_functions(const struct model_frame *left, const struct model_frame *right)
+{
+	return order_texts(left->function, right->function)
+	           ?: order_texts(left->module, right->module) ?: order_numbers(left->first_line, right->first_line);
+}
+
+const struct model_frame *
+model_caller_of(const struct model_site *site)
+{
+	bool is_past = false;
+
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		const struct model_frame *frame = site->frames[i];
+
+		if (is_past && frame->is_user && frame->function[0] != '\0' &&
+		    model_relation_of(site, i) == MODEL_RELATION_OWN && model_compare_functions(frame, site->where) != 0)
+			return frame;
+		is_past = is_past || frame == site->where;
+	}
+	return NULL;
 }
 
 uint64_t

@@ -57,6 +57,14 @@ struct model_survivors {
 	uint8_t cells[SURVIVOR_CELLS];
 };
 
+/* Ticks of its process's clock of generations, a bit each. */
+#define MODEL_TICK_WORDS 4
+struct model_ticks {
+	uint64_t born[MODEL_TICK_WORDS];  // in which it allocated
+	uint64_t alive[MODEL_TICK_WORDS]; // of these, blocks are live
+	uint8_t now;                      // 0 = not known
+};
+
 /*
  * Of something so many, the most frequent first: about how many Python objects of a type were alive at a site, known for the sites that
  * hold most; and how many of its watched blocks a line released.
@@ -116,6 +124,7 @@ struct model_site {
 	// live blocks born in each quarter of what was allocated since the site appeared, about
 	uint64_t quarters[SURVIVAL_QUARTERS];
 	struct model_survivors survivors;
+	struct model_ticks ticks;
 	uint64_t steps;    // that its process made since the site appeared, about; 0 = none, or not known
 	uint64_t first_ms; // when the site appeared, since the start of its process, about
 	bool has_paused;   // since its latest block a whole tick of the generations' clock has passed without one
@@ -409,12 +418,20 @@ uint64_t model_last_seen_ns(const struct model_process *process);
 /* CLOCK_MONOTONIC when it had ended for certain; 0 = unknown: a process whose capture was not closed may have lived on. */
 uint64_t model_ended_ns(const struct model_process *process);
 
+/* Sets the generations of `sum` to those that these sites of one process have together. */
+void model_generations_join(const struct model_site *const *sites, size_t count, struct model_site *sum);
+
 /* Two figures of a site, where a table wants functions. */
 uint64_t model_site_peak(const struct model_site *site);
 uint64_t model_site_live(const struct model_site *site);
 
 /* Of one frame of the site's. */
 enum model_relation model_relation_of(const struct model_site *site, uint32_t frame_index);
+/* The line of the user's that called the site's function, past itself where it recurs; NULL = there is none. */
+const struct model_frame *model_caller_of(const struct model_site *site);
+int model_compare_functions(const struct model_frame *left, const struct model_frame *right); // 0 = one
+/* What the standard library called for the user's line, as a loop of events or a pool does, of a package; NULL: the line called it itself, or nobody did. */
+const struct model_frame *model_entered_package(const struct model_site *site);
 /* By number; NULL behind the last. */
 const char *model_relation_name(unsigned relation); // "" for its own, "while", "started by"
 const char *model_leak_name(unsigned leak);

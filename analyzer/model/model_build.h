@@ -167,6 +167,7 @@ struct generation_counts {
 	uint64_t span_bytes;                  // as there
 	uint64_t quarters[SURVIVAL_QUARTERS]; // as there
 	struct model_survivors survivors;     // as there
+	struct model_ticks ticks;             // as there
 	uint64_t steps;                       // as in struct model_site
 	uint64_t first_ms;                    // the same
 	uint64_t unlikely;                    // counts that cannot be

@@ -3,6 +3,7 @@
  *
  * When failing  counts that cannot be are counted in `unlikely`.
  */
+#include "base/items.h"
 #include "capture/capture_copy.h"
 #include "kmem_words.h"
 #include "model/model_build.h"
@@ -85,16 +86,35 @@ ticks_at(uint64_t clock)
 	return clock < 9 ? clock - (clock != 0) : ((clock - 9) % 8 + 8) << (clock - 9) / 8;
 }
 
+/* The same of records that nobody counted by generation: each is as old as the tick in which it was made. */
+static uint32_t
+list_records(const struct generation_sums *sums, struct generation generations[KMEM_CLOCK_MAX + 1])
+{
+	uint32_t count = 0;
+
+	for (uint32_t tick = 0; tick <= KMEM_CLOCK_MAX; tick++) {
+		if (sums->has_record[tick])
+			generations[count++] = (struct generation){ tick, sums->alive_by_record[tick] };
+	}
+	return count;
+}
+
+static uint64_t
+counted_of(const struct generation *generations, uint32_t count)
+{
+	return SUM_OF(one, generations, count, one->alive > 0 ? (uint64_t)one->alive : 0);
+}
+
 /*
  * Does it still allocate? A loop that leaks in every round has allocated within the latest round. A line that has loaded a data set has
  * not, while the program goes on. It counts as over when the program has allocated a quarter as much since then as in all the time in which
  * the line was active. Ticks of the clock would tell much later: there are eight per doubling.
  */
 static bool
-is_active(uint64_t clock, const struct generation_sums *sums)
+is_active(uint64_t clock, uint64_t first_tick, uint64_t last_tick)
 {
-	uint64_t first = ticks_at(sums->first_generation);
-	uint64_t last = ticks_at(sums->birth_clock + 1);
+	uint64_t first = ticks_at(first_tick);
+	uint64_t last = ticks_at(last_tick + 1);
 	uint64_t now = ticks_at(clock);
 
 	return now <= last || now - last <= (last - first) / 4 + 1;
@@ -105,11 +125,11 @@ is_active(uint64_t clock, const struct generation_sums *sums)
  * it grows. So as many are taken together as make some blocks of each, while enough are left to judge by.
  */
 static uint32_t
-merged(const struct generation_sums *sums, uint32_t count)
+merged(uint64_t allocated_count, uint32_t count)
 {
 	uint32_t step = 1;
 
-	while (count / step >= MERGED_MIN && sums->allocated_count < count / step * UINT64_C(4))
+	while (count / step >= MERGED_MIN && allocated_count < count / step * UINT64_C(4))
 		step *= 2;
 	return step;
 }
@@ -190,38 +210,67 @@ draw_survivors(const uint64_t *live, uint32_t count, uint32_t total, struct mode
 		survivors->cells[i] = (uint8_t)((sums[i] * SURVIVOR_MOST + most - 1) / most);
 }
 
+/* What is of no generation is as old as the first record. */
+static struct model_ticks
+ticks_of(const struct generation_sums *sums, const struct generation *generations, uint32_t count, uint64_t live_count,
+         uint64_t clock)
+{
+	struct model_ticks ticks = { .now = (uint8_t)(clock < KMEM_CLOCK_MAX ? clock : KMEM_CLOCK_MAX) };
+	const struct generation all[] = { { sums->first_generation, live_count > counted_of(generations, count) } };
+
+	for (uint32_t i = 0; i <= count; i++) {
+		const struct generation *one = i < count ? &generations[i] : all;
+		unsigned word = one->tick / 64 % MODEL_TICK_WORDS;
+
+		ticks.born[word] |= UINT64_C(1) << one->tick % 64;
+		ticks.alive[word] |= (uint64_t)(one->alive > 0) << one->tick % 64;
+	}
+	return ticks;
+}
+
+static bool
+has_tick(const uint64_t ticks[MODEL_TICK_WORDS], uint64_t tick)
+{
+	return (ticks[tick / 64] >> tick % 64 & 1) != 0;
+}
+
 /*
- * Of a line that allocates once in each of many threads no record ever holds an older block, so that none has counters. Their ages are those
- * of the threads: a tick in which threads came is a generation.
+ * Of a line that allocates once in each of many threads, or for each of many callers, no record ever holds an older block, so that none has
+ * counters. Their ages are those of the records: a tick in which there is one is a generation.
  */
 static void
-count_by_record(const struct generation_sums *sums, uint64_t clock, struct generation_counts *counts)
+count_by_ticks(const struct model_ticks *ticks, uint64_t allocated_count, struct generation_counts *counts)
 {
-	struct generation_sums all = { .first_generation = sums->first_generation };
-	uint64_t live[KMEM_CLOCK_MAX + 1];
+	uint64_t live[KMEM_CLOCK_MAX + 1] = { 0 };
+	uint32_t first = 0;
+	uint32_t last = 0;
+	uint32_t born = 0;
 	uint32_t seen = 0;
 
-	for (uint32_t tick = 0; tick <= KMEM_CLOCK_MAX; tick++) {
-		if (sums->has_record[tick])
-			live[counts->total] = sums->alive_by_record[tick] > 0 ? (uint64_t)sums->alive_by_record[tick] : 0;
-		counts->total += sums->has_record[tick];
-		counts->alive += sums->alive_by_record[tick] > 0;
-		all.birth_clock = sums->has_record[tick] ? tick : all.birth_clock;
+	for (uint32_t tick = KMEM_CLOCK_MAX + 1; tick-- > 0;) {
+		if (!has_tick(ticks->born, tick))
+			continue;
+		first = tick;
+		last = born++ == 0 ? tick : last;
 	}
-	bool is_recent = is_active(clock, &all);
+	uint32_t step = merged(allocated_count, born);
+	bool is_recent = is_active(ticks->now, first, last);
 
-	seen = counts->total;
-	if (!is_recent && clock > all.birth_clock)
-		counts->total += (uint32_t)(clock - all.birth_clock);
-	draw_survivors(live, seen, counts->total, &counts->survivors);
-	seen = 0;
-	counts->recent_total = (counts->total + 3) / 4;
-	for (uint32_t tick = 0; tick <= KMEM_CLOCK_MAX; tick++) {
-		seen += sums->has_record[tick];
-		counts->recent_alive += is_recent && sums->alive_by_record[tick] > 0 &&
-		                        seen > counts->total - counts->recent_total;
+	for (uint32_t tick = first; tick <= last && born != 0; tick++) {
+		live[seen / step] += has_tick(ticks->born, tick) && has_tick(ticks->alive, tick);
+		seen += has_tick(ticks->born, tick);
 	}
-	counts->has_paused = clock > all.birth_clock + UINT64_C(1);
+	seen = (seen + step - 1) / step;
+	counts->total = seen;
+	if (!is_recent && ticks->now > last)
+		counts->total += (ticks->now - last) / step;
+	counts->recent_total = (counts->total + 3) / 4;
+	for (uint32_t i = 0; i < seen; i++) {
+		counts->alive += live[i] != 0;
+		counts->recent_alive += is_recent && live[i] != 0 && i + 1 > counts->total - counts->recent_total;
+	}
+	counts->has_paused = ticks->now > last + UINT64_C(1);
+	draw_survivors(live, seen, counts->total, &counts->survivors);
 }
 
 /*
@@ -235,17 +284,23 @@ model_generations_count(const struct generation_sums *sums, const struct kmem_he
 {
 	uint64_t age = clock >= sums->first_generation ? clock - sums->first_generation : 0;
 	struct generation_counts counts = { 0 };
-	uint64_t counted = 0;
-	struct generation generations[KMEM_GENERATION_BUCKETS_11];
+	struct generation generations[KMEM_GENERATION_BUCKETS_11 + KMEM_CLOCK_MAX + 1];
 	uint32_t listed = list_generations(sums, generations);
+	uint32_t recorded = list_records(sums, &generations[listed]);
+	uint64_t counted = counted_of(generations, listed);
+	uint64_t older = amount_less(live_count, counted);
 
 	model_steps_since(header, sums->first_generation, &counts);
 	counts.volume_bytes = age != 0 ? volume_between(header, sums->first_generation, clock) : 0;
+	counts.ticks = ticks_of(sums, generations, listed + recorded, live_count, clock);
 	if (sums->record_count >= RECORDS_MIN && listed < RECORDS_MIN) {
-		count_by_record(sums, clock, &counts);
+		const struct model_ticks of_records = ticks_of(sums, &generations[listed], recorded, 0, clock);
+
+		count_by_ticks(&of_records, UINT64_MAX, &counts);
 		return counts;
 	}
 	if (listed == 0) { // blocks of one generation only, or nobody could count them
+		count_quarters(sums, generations, recorded, header, clock, 0, &counts);
 		counts.total = (uint32_t)(age < KMEM_GENERATION_BUCKETS ? age : KMEM_GENERATION_BUCKETS - 1) + 1;
 		counts.alive = live_count != 0;
 		counts.recent_total = (counts.total + 3) / 4;
@@ -254,8 +309,8 @@ model_generations_count(const struct generation_sums *sums, const struct kmem_he
 	}
 
 	uint64_t by_generation[KMEM_GENERATION_BUCKETS_11 + 1]; // in front those that are older
-	bool is_recent = is_active(clock, sums);
-	uint32_t step = merged(sums, listed);
+	bool is_recent = is_active(clock, sums->first_generation, sums->birth_clock);
+	uint32_t step = merged(sums->allocated_count, listed);
 	uint32_t births = (listed + step - 1) / step;
 
 	counts.born = births + 1;
@@ -274,14 +329,37 @@ model_generations_count(const struct generation_sums *sums, const struct kmem_he
 			live += generations[k].alive > 0 ? (uint64_t)generations[k].alive : 0;
 		}
 		by_generation[i + 1] = live;
-		counted += live;
 		counts.alive += live != 0;
 		counts.recent_alive += is_recent && live != 0 && i + 1 >= counts.total - counts.recent_total;
 	}
-	by_generation[0] = live_count > counted ? live_count - counted : 0;
-	counts.alive += by_generation[0] != 0;
+	by_generation[0] = older;
+	counts.alive += older != 0;
 	draw_survivors(by_generation, births + 1, counts.total, &counts.survivors);
-	count_quarters(sums, generations, listed, header, clock, by_generation[0], &counts);
+	count_quarters(sums, generations, listed, header, clock, older, &counts);
 	counts.unlikely += counted > live_count + REQUESTS_UNDER_WAY;
 	return counts;
+}
+
+void
+model_generations_join(const struct model_site *const *sites, size_t count, struct model_site *sum)
+{
+	struct generation_counts counts = { 0 };
+	struct model_ticks ticks = { .now = 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		for (unsigned k = 0; k < MODEL_TICK_WORDS; k++) {
+			ticks.born[k] |= sites[i]->ticks.born[k];
+			ticks.alive[k] |= sites[i]->ticks.alive[k];
+		}
+		ticks.now = sites[i]->ticks.now > ticks.now ? sites[i]->ticks.now : ticks.now;
+	}
+	count_by_ticks(&ticks, sum->allocated_count, &counts);
+	sum->ticks = ticks;
+	sum->generations_alive = counts.alive;
+	sum->generations_total = counts.total;
+	sum->recent_alive = counts.recent_alive;
+	sum->recent_total = counts.recent_total;
+	sum->survivors = counts.survivors;
+	sum->has_paused = counts.has_paused;
+	sum->bytes_per_generation = counts.alive != 0 ? sum->live_bytes / counts.alive : 0;
 }

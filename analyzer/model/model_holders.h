@@ -81,7 +81,7 @@ struct way_step {
 	const char *
 		of; // where a variable is: its function, module, class or library; the line that asked for a block, "" = not known
 	uint64_t
-		count; // of an object its items where they are many; bytes of a block; the thread of a root; steps that are left out
+		count; // of an object its items where they are many; bytes of a block; the thread of a root; steps that are left out; of a reason references
 	enum way_member by;
 	const char *member;
 	const char *function; // of WAY_BY_LOCAL and WAY_BY_TEMPORARY

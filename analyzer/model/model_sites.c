@@ -172,6 +172,7 @@ add_part(struct build *build, struct model_site *site, const struct part *part)
 		site->span_bytes = part->counts.span_bytes;
 		memcpy(site->quarters, part->counts.quarters, sizeof(site->quarters));
 		site->survivors = part->counts.survivors;
+		site->ticks = part->counts.ticks;
 		site->steps = part->counts.steps;
 		site->first_ms = part->counts.first_ms;
 	}

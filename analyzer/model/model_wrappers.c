@@ -2,8 +2,9 @@
  * model_wrappers.c - is the line that a person would see only the program's own malloc?
  *
  * Programs have functions through which all memory goes (zmalloc, an arena, a factory). Such a line is right and says nothing. A wrapper
- * is known by its use: it is the innermost function of the user's, more than CALLERS_MIN different lines of the user's call it, and it
- * holds more than half of a domain. Its callers then become the lines. Names that are known beforehand are in frame_rules.c.
+ * is known by its use: it is the innermost function of the user's, more than CALLERS_MIN different lines of the user's call it, it holds
+ * more than half of a domain, and one of its callers explains that. The callers then become the lines. Where each of them has little, as cells
+ * of a notebook that call one helper, the function is what they have in common. Names that are known beforehand are in frame_rules.c.
  *
  * Context     when the sites have their keys.
  * When failing  it cannot.
@@ -16,18 +17,13 @@
 #include "model/model_build.h"
 
 #define CALLERS_MIN 8
-#define LAYERS_MAX 3 // a function around a function around malloc
+#define EXPLAINING_PART 3 // of what the function holds
+#define LAYERS_MAX 3      // a function around a function around malloc
 
 struct entry {
 	struct model_site *site;
 	const struct model_frame *caller; // NULL: no further code of the user's
 };
-
-static int
-compare_functions(const struct model_frame *left, const struct model_frame *right)
-{
-	return order_texts(left->function, right->function) ?: order_texts(left->module, right->module);
-}
 
 /* By function; inside, by the place of the caller. */
 static int
@@ -35,7 +31,7 @@ compare_entries(const void *a, const void *b)
 {
 	const struct entry *left = a;
 	const struct entry *right = b;
-	int order = compare_functions(left->site->where, right->site->where);
+	int order = model_compare_functions(left->site->where, right->site->where);
 
 	if (order != 0 || left->caller == right->caller)
 		return order;
@@ -47,45 +43,35 @@ compare_entries(const void *a, const void *b)
 	return order ?: order_texts(left->caller->function, right->caller->function);
 }
 
-/* The line of the user's that called the site's function, past itself where it recurs. */
-static void
-find_caller(struct entry *entry)
+/* At the end, and at the peak. */
+static uint64_t
+weight(const struct model_site *site)
 {
-	const struct model_site *site = entry->site;
-	bool is_past = false;
-
-	for (uint32_t i = 0; i < site->frame_count; i++) {
-		const struct model_frame *frame = site->frames[i];
-
-		if (frame == site->where)
-			is_past = true;
-		else if (is_past && frame->is_user && frame->function[0] != '\0' &&
-		         model_relation_of(site, i) == MODEL_RELATION_OWN && compare_functions(frame, site->where) != 0) {
-			entry->caller = frame;
-			return;
-		}
-	}
+	return site->live_bytes + site->peak_bytes;
 }
 
-/* Does the function, of which these are all sites, hold most of some domain, and do many lines call it? */
+/* Does the function, of which these are all sites, hold most of some domain, do many lines call it, and does one of them explain that? */
 static bool
-is_wrapper(const struct entry *entries, size_t count, const struct model_site *sums, size_t domain_count,
-           struct model_site *own)
+is_wrapper(const struct entry *entries, size_t count, const uint64_t *sums, size_t domain_count)
 {
+	OWNED uint64_t *own = memory_zeroed(domain_count, sizeof(*own));
+	OWNED uint64_t *most = memory_zeroed(domain_count, sizeof(*most)); // of one caller
+	OWNED uint64_t *its = memory_zeroed(domain_count, sizeof(*its));
 	size_t callers = 0;
 
-	memset(own, 0, domain_count * sizeof(*own));
 	for (size_t i = 0; i < count; i++) {
-		const struct model_site *site = entries[i].site;
+		unsigned domain = entries[i].site->domain;
 
-		callers += entries[i].caller != NULL && (i == 0 || compare_entries(&entries[i - 1], &entries[i]) != 0);
-		own[site->domain].live_bytes += site->live_bytes;
-		own[site->domain].peak_bytes += site->peak_bytes;
+		if (i == 0 || compare_entries(&entries[i - 1], &entries[i]) != 0) {
+			callers += entries[i].caller != NULL;
+			memset(its, 0, domain_count * sizeof(*its));
+		}
+		own[domain] += weight(entries[i].site);
+		its[domain] += entries[i].caller != NULL ? weight(entries[i].site) : 0;
+		most[domain] = its[domain] > most[domain] ? its[domain] : most[domain];
 	}
-	if (callers <= CALLERS_MIN)
-		return false;
-	for (size_t i = 0; i < domain_count; i++) {
-		if (own[i].live_bytes > sums[i].live_bytes / 2 || own[i].peak_bytes > sums[i].peak_bytes / 2)
+	for (size_t i = 0; i < domain_count && callers > CALLERS_MIN; i++) {
+		if (own[i] > sums[i] / 2 && most[i] >= own[i] / EXPLAINING_PART)
 			return true;
 	}
 	return false;
@@ -102,24 +88,22 @@ collect(struct model_site *sites, size_t count, struct entry *entries)
 		if (where == NULL || !where->is_user || where->function[0] == '\0' || where->function[0] == '<' ||
 		    sites[i].where_relation != MODEL_RELATION_OWN || (sites[i].live_bytes == 0 && sites[i].peak_bytes == 0))
 			continue;
-		entries[found] = (struct entry){ .site = &sites[i] };
-		find_caller(&entries[found++]);
+		entries[found++] = (struct entry){ &sites[i], model_caller_of(&sites[i]) };
 	}
 	return found;
 }
 
 static bool
-skip_a_layer(struct entry *entries, size_t count, const struct model_site *sums, size_t domain_count,
-             struct model_site *own)
+skip_a_layer(struct entry *entries, size_t count, const uint64_t *sums, size_t domain_count)
 {
 	bool was_any = false;
 
 	SORT(entries, count, compare_entries);
 	for (size_t first = 0, end; first < count; first = end) {
 		for (end = first + 1;
-		     end < count && compare_functions(entries[first].site->where, entries[end].site->where) == 0;)
+		     end < count && model_compare_functions(entries[first].site->where, entries[end].site->where) == 0;)
 			end++;
-		if (!is_wrapper(entries + first, end - first, sums, domain_count, own))
+		if (!is_wrapper(entries + first, end - first, sums, domain_count))
 			continue;
 		was_any = true;
 		for (size_t i = first; i < end; i++) {
@@ -134,15 +118,12 @@ void
 model_wrappers_skip(struct model_site *sites, size_t count, size_t domain_count)
 {
 	OWNED struct entry *entries = memory_zeroed(count, sizeof(*entries));
-	OWNED struct model_site *sums = memory_zeroed(domain_count, sizeof(*sums)); // two fields of each
-	OWNED struct model_site *own = memory_zeroed(domain_count, sizeof(*own));
+	OWNED uint64_t *sums = memory_zeroed(domain_count, sizeof(*sums));
 
-	for (size_t i = 0; i < count; i++) {
-		sums[sites[i].domain].live_bytes += sites[i].live_bytes;
-		sums[sites[i].domain].peak_bytes += sites[i].peak_bytes;
-	}
+	for (size_t i = 0; i < count; i++)
+		sums[sites[i].domain] += weight(&sites[i]);
 	for (unsigned layer = 0; layer < LAYERS_MAX; layer++) {
-		if (!skip_a_layer(entries, collect(sites, count, entries), sums, domain_count, own))
+		if (!skip_a_layer(entries, collect(sites, count, entries), sums, domain_count))
 			break;
 	}
 }

@@ -306,9 +306,8 @@ site_key_likeness(const struct model_site *site, const char *domain, uint64_t li
 		likeness[i] = names_hash(site, domain, NULL, i);
 }
 
-/* The function that `where` is in. For a comprehension it is the one around it, of which it is a part since Python 3.12. */
-static const struct model_frame *
-function_of(const struct model_site *site)
+const struct model_frame *
+site_key_function_of(const struct model_site *site)
 {
 	for (uint32_t i = 0; i < site->frame_count; i++) {
 		if (site->frames[i] != site->where)
@@ -326,7 +325,7 @@ site_key_assign_places(struct model_site *sites, size_t count)
 	OWNED struct frame_cache *cache = memory_zeroed(CACHE_SLOTS, sizeof(*cache));
 
 	for (size_t i = 0; i < count; i++) {
-		const struct model_frame *function = sites[i].where != NULL ? function_of(&sites[i]) : NULL;
+		const struct model_frame *function = sites[i].where != NULL ? site_key_function_of(&sites[i]) : NULL;
 
 		if (function == NULL)
 			continue;

@@ -21,6 +21,9 @@
 /* Sets `key` of every site from its frames, where, domain; needs nothing else of them. Never 0. */
 void site_key_assign(struct model_site *sites, size_t count, const struct model_domain *domains);
 
+/* The frame that `where` is in. For a comprehension it is the one around it, of which it is a part since Python 3.12. */
+const struct model_frame *site_key_function_of(const struct model_site *site);
+
 /* Sets `place_key` and `qualified_key` of every site from `where` and its frames; 0 where that is not known. */
 void site_key_assign_places(struct model_site *sites, size_t count);
 

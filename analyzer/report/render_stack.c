@@ -284,10 +284,11 @@ is_shown_of(const struct stack *stack, uint32_t number, const struct report_fram
 	return is_shown(frame, &inner, stack->has_python);
 }
 
-/* What the line called: the frame directly inside. Returns the number of the line's own frame; the count of all: it is not there. */
+/* What the line called: the frame directly inside, or what the standard library called for it. Returns the number of the line's own frame; the count of all: it is not there. */
 static uint32_t
 add_inside(struct stack *stack)
 {
+	const struct model_frame *entered = model_entered_package(&stack->site->of);
 	struct report_frame inside = { .identity = NULL };
 
 	for (uint32_t i = 0; i < stack->site->of.frame_count; i++) {
@@ -296,7 +297,8 @@ add_inside(struct stack *stack)
 		if (!is_shown_of(stack, i, &frame))
 			continue;
 		if (!is_place(&frame, stack->where)) {
-			inside = frame;
+			if (inside.identity == NULL || inside.identity != entered)
+				inside = frame;
 			continue;
 		}
 		if (inside.identity != NULL)

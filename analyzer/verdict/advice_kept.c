@@ -12,6 +12,8 @@
 #include "verdict/words.h"
 
 #define HOLDER_BYTES (VERDICT_WAY_BYTES + PLACE_TEXT_BYTES + 64)
+#define DRAINED_MIN 3  // watched releases elsewhere, and
+#define DRAINED_PART 8 // of all of the line's: fewer are no consumer's
 
 /* Of a sure leak it would take back what was just said. */
 const char *
@@ -34,9 +36,19 @@ if_data_set(const struct verdict *verdict, const struct rank_line *line)
 static bool
 is_named(const struct holders_way *way)
 {
-	return way->kind == HOLDERS_PERHAPS ? way->step_count != 0 && way->steps[0].kind < WAY_TEMPORARY
-	       : way->kind == HOLDERS_HELD  ? !model_holders_is_of_call(way)
-	                                    : way->kind == HOLDERS_LOST;
+	return way->kind == HOLDERS_PERHAPS  ? way->step_count != 0 && way->steps[0].kind < WAY_TEMPORARY
+	       : way->kind == HOLDERS_HELD   ? !model_holders_is_of_call(way)
+	       : way->kind == HOLDERS_UNSEEN ? way->step_count != 0 && way->steps[0].count != 0
+	                                     : way->kind == HOLDERS_LOST;
+}
+
+/* Is it the way of most samples that could be followed? */
+static bool
+is_of_most(const struct holders_line *held, const struct holders_way *way)
+{
+	uint64_t followed = SUM_OF(one, held->ways, held->way_count, one->kind != HOLDERS_UNFINISHED ? one->samples : 0);
+
+	return way->samples >= followed - followed / 2;
 }
 
 bool
@@ -50,7 +62,7 @@ is_holder_known(const struct verdict_facts *facts, const struct rank_line *line)
 
 /* Blocks that hang on a graph of PyTorch, which hangs on one variable. False: the way goes through none. */
 static bool
-say_graph(const struct holders_way *way, const char *line, struct verdict *verdict)
+say_graph(const struct holders_way *way, const char *blocks, struct verdict *verdict)
 {
 	const struct way_step *graph = FIRST(step, way->steps, way->step_count, step->nodes != 0);
 
@@ -62,9 +74,9 @@ say_graph(const struct holders_way *way, const char *line, struct verdict *verdi
 	say_next(
 		verdict,
 		"take .item() or .detach() of what %s gets%s%s: it keeps the graph of PyTorch (%s when kmemshim looked), and so "
-		"the blocks of %s",
+		"%s",
 		verdict_way_text(way, 0, 1, false, VERDICT_WAY_ROOM), graph->of[0] != '\0' ? " at " : "", graph->of, nodes,
-		line);
+		blocks);
 	return true;
 }
 
@@ -112,17 +124,46 @@ holder_text(const struct holders_way *way, bool is_grown_elsewhere, char text[HO
 	return false;
 }
 
+/*
+ * The error that ended the program keeps local variables of the calls that it ended: sys.last_traceback is no name of the person's. Returns
+ * the way's own steps, for free(); NULL: it stays as it was.
+ */
+static struct way_step *
+begin_at_ended_call(struct holders_way *way)
+{
+	const struct way_step *root = way->steps;
+	size_t local = way->step_count;
+
+	while (local > 0 && way->steps[local - 1].by != WAY_BY_LOCAL)
+		local--;
+	if (local < 2 || root->kind != WAY_GLOBAL || strcmp(root->of, "sys") != 0 || !text_starts(root->name, "last_"))
+		return NULL;
+	struct way_step *steps = memory_zeroed(way->step_count -= local - 1, sizeof(*steps));
+
+	memcpy(steps, &root[local - 1], way->step_count * sizeof(*steps));
+	steps[0] = model_way_step(WAY_LOCAL, steps[0].member, steps[0].function);
+	way->steps = steps;
+	way->module = "";
+	return steps;
+}
+
 bool
 say_holder(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
 	const struct holders_line *held = verdict_holders_of(facts, line);
-	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
 	char holder[HOLDER_BYTES];
-	char place[PLACE_TEXT_BYTES];
 
 	if (!is_holder_known(facts, line))
 		return false;
-	(void)verdict_line_text(line, place);
+
+	const struct holders_way *const found = model_holders_way(held);
+	struct holders_way own = *found;
+	OWNED struct way_step *steps = facts->end == VERDICT_END_FAILED ? begin_at_ended_call(&own) : NULL;
+	const struct holders_way *const way = &own;
+
+	const char *place = verdict_line_text(line, PLACE_ROOM);
+	const char *blocks = TEXT(PLACE_TEXT_BYTES + 32, "%sthe blocks of %s", is_of_most(held, found) ? "" : "a part of ",
+	                          place);
 
 	const struct way_step *wrapper = FIRST(step, way->steps, way->step_count,
 	                                       strcmp(step->name, "functools._lru_cache_wrapper") == 0);
@@ -139,27 +180,31 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 	else if (way->kind == HOLDERS_LOST && way->text[0] != '\0')
 		say_next(
 			verdict,
-			"free the blocks of %s and what leads to them: it is lost too (%s). If they count references to each other in "
-			"a circle, make one of these weak",
-			place, verdict_way_text(way, 0, way->step_count, false, VERDICT_WAY_ROOM));
+			"free %s and what leads to them: it is lost too (%s). If they count references to each other in a circle, make "
+			"one of these weak",
+			blocks, verdict_way_text(way, 0, way->step_count, false, VERDICT_WAY_ROOM));
 	else if (way->kind == HOLDERS_LOST)
-		say_next(verdict, "free the blocks of %s: nothing leads to them any more", place);
+		say_next(verdict, "free %s: nothing leads to them any more", blocks);
+	else if (way->kind == HOLDERS_UNSEEN)
+		say_next(
+			verdict,
+			"look in the native extension that %s calls for a Py_DECREF that is missing: nothing holds the references that "
+			"keep %s alive",
+			place, blocks);
 	else if (way->kind == HOLDERS_PERHAPS)
-		say_next(verdict, "look at %s: perhaps it keeps the blocks of %s alive", holder, place);
+		say_next(verdict, "look at %s: perhaps it keeps %s alive", holder, blocks);
 	else if (wrapper != NULL)
-		say_next(verdict, "bound the cache that is %s (maxsize of lru_cache): it keeps the blocks of %s alive",
-		         verdict_way_text(way, 0, (size_t)(wrapper - way->steps), false, VERDICT_WAY_ROOM), place);
+		say_next(verdict, "bound the cache that is %s (maxsize of lru_cache): it keeps %s alive",
+		         verdict_way_text(way, 0, (size_t)(wrapper - way->steps), false, VERDICT_WAY_ROOM), blocks);
 	else if (is_container && is_added)
 		say_next(
 			verdict,
-			"let %s add less to %s, give that a bound, or undo what it added (cancel, close, unregister): it keeps the blocks of "
-			"%s alive",
-			way->grown_at, holder, place);
+			"let %s add less to %s, give that a bound, or undo what it added (cancel, close, unregister): it keeps %s alive",
+			way->grown_at, holder, blocks);
 	else if (is_container)
-		say_next(verdict, "bound %s, or drop what is not needed from it: it keeps the blocks of %s alive", holder,
-		         place);
-	else if (!say_graph(way, place, verdict))
-		say_next(verdict, "let go of the blocks of %s: they are held by %s", place, holder);
+		say_next(verdict, "bound %s, or drop what is not needed from it: it keeps %s alive", holder, blocks);
+	else if (!say_graph(way, blocks, verdict))
+		say_next(verdict, "let go of %s: they are held by %s", blocks, holder);
 	return true;
 }
 
@@ -205,6 +250,36 @@ is_mapped(const struct verdict_facts *facts, const struct rank_line *line)
 	return kind == DOMAIN_MMAP || kind == DOMAIN_SHARED || kind == DOMAIN_FILE;
 }
 
+/* Of a line that keeps most of its blocks: another line of the user's that releases some, as the consumer of a queue does; NULL: none does. */
+static const struct model_frame *
+drain_of(const struct rank_line *line)
+{
+	const struct model_site *site = line->telling;
+	const struct model_tally *found = FIRST(release, site->releases, site->release_count,
+	                                        release->where != line->where && release->where->is_user &&
+	                                            release->where->line != 0 && release->count >= DRAINED_MIN &&
+	                                            release->count >= site->watched_releases / DRAINED_PART);
+
+	return found != NULL && site->live_count >= site->allocated_count / 2 ? found->where : NULL;
+}
+
+/* What keeps blocks that no look has followed. */
+static const char *
+often_text(const struct verdict_facts *facts, const struct rank_line *line, char text[PLACE_TEXT_BYTES + 128])
+{
+	const struct model_frame *drain = drain_of(line);
+
+	if (is_native(facts, line))
+		return "often a container that grows, a cache, or a release that is missing";
+	if (verdict_has_tensors(facts->model))
+		return "often a list that is appended to, a running sum of tensors, or a cache";
+	if (drain == NULL)
+		return "often a list that is appended to, or a cache";
+	return memory_text_in(text, PLACE_TEXT_BYTES + 128,
+	                      "often a list that is appended to, a cache, or a queue that %s drains too slowly",
+	                      verdict_frame_text(drain, PLACE_ROOM));
+}
+
 void
 say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
@@ -233,11 +308,8 @@ say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line,
 		return;
 	}
 	say_next(verdict, "look for what keeps the blocks of %s alive: %s%s%s", verdict_line_text(line, PLACE_ROOM),
-	         is_native(facts, line) ? "often a container that grows, a cache, or a release that is missing"
-	         : verdict_has_tensors(facts->model)
-	             ? "often a list that is appended to, a running sum of tensors, or a cache"
-	             : "often a list that is appended to, or a cache",
-	         if_unfinished(facts, line), if_data_set(verdict, line));
+	         often_text(facts, line, (char[PLACE_TEXT_BYTES + 128]){ "" }), if_unfinished(facts, line),
+	         if_data_set(verdict, line));
 }
 
 void

@@ -513,6 +513,8 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	FIGURE(of_peak, finding->whole_bytes != 0, "%s", UNITS_SHARE(verdict_share(finding->bytes, finding->whole_bytes))) \
 	FIGURE(error, line->sample_bytes != 0, ", ±%s",                                                                    \
 	       UNITS_BYTES(model_estimate_error(line->sample_bytes, amount_less(finding->bytes, line->exact_bytes))))      \
+	FIGURE(entered, line->site_count != 0 && model_entered_package(line->largest) != NULL, "%s",                       \
+	       verdict_frame_text(model_entered_package(line->largest), PLACE_ROOM))                                       \
 	FIGURE(where, line->site_count != 0, "%s", verdict_line_text(line, PLACE_ROOM))                                    \
 	WORDS(how, verdict_where_word(facts, line, VERDICT_WORD_ROOM))                                                     \
 	WORDS(domain, finding->domain->name)                                                                               \

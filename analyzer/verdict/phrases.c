@@ -372,7 +372,7 @@ static const struct {
 	                           "[ in the {live_count} processes at work then][{!live_count}{?several} in {live_process}].|"
 	                           "[{?live_count} {live_process_bytes} of what was live was in {live_process}.]" },
 	[FINDING_IMPORTS] = { .text = "[{?after_line} Another {bytes} ({share})][{!after_line} {bytes} of {live_whole} ({share})] was left by imports." },
-	[FINDING_LINE] = { .text = " " PART_OF "{how} {where}." },
+	[FINDING_LINE] = { .text = " " PART_OF "{how} {where}[, through {entered}]." },
 	[FINDING_LINE_OF_ALL] = { .text = LINE_OF_ALL },
 	[FINDING_PEAK_LINE_OF_ALL] = { .text = LINE_OF_ALL },
 	[FINDING_ACCUMULATES] = { .text = " It {growth}.[ Only {growing} of it grows.]" GENERATIONS "[ {kept_steps}.]" },
@@ -398,7 +398,7 @@ static const struct {
 	[FINDING_PEAK_IN_IMPORT] = { .text = " The peak came while it imported {peak_import}[; at the end it had {some}]." },
 	[FINDING_LITTLE_AT_END] = { .text = " At the end it had {bytes}." },
 	[FINDING_PEAK_LINE] = { .text = " At the peak {bytes}[ ({of_peak}[{error}])] was [{arena_words}]"
-	                                "[{!arena_words}allocated at {where}]." },
+	                                "[{!arena_words}allocated at {where}[, through {entered}]]." },
 	[FINDING_PEAK_IMPORTS] = { .text = " {bytes} of the {whole} ({share}) was left by imports." },
 	[FINDING_LITTLE_ROOM] = { .text = " At one sample {bytes} of the {room_of}'s {whole} was in use ({share})." },
 	[FINDING_RECOVERED] = { .text = " {refusals} refused, and the program went on; [{?single}{!unlisted}it][{!single}{!unlisted}the largest][{?unlisted}the largest that is known] "

@@ -100,6 +100,17 @@ def test_few_callers_are_no_wrapper(language, tmp_path, out):
     assert kmemshim("peak", out, "--wrappers", "").returncode == 2
 
 
+def test_a_helper_whose_callers_have_little_each_is_the_line(tmp_path, out):
+    """Twelve lines call it once each: what accumulates is the helper's."""
+    lines = "def make(size):\n    kept.append(bytearray(size))\n" + calls("make(1000000 + {i})\n")
+    (tmp_path / "program.py").write_text("import os\nkept = []\n" + lines + "os._exit(0)\n")
+    assert record(["/usr/bin/python3", tmp_path / "program.py"], out).returncode == 0
+    line = first(out)
+    assert (line["where"]["function"], line["where"]["line"], line["leak"]["class"]) == ("make", 4, "leak")
+    text = kmemshim("leaks", out).stdout
+    assert " <module>  8 %\n" in text and "and 9 more" in text, text
+
+
 @pytest.mark.parametrize("name", ["zmalloc", "ngx_palloc", "apr_palloc", "av_malloc", "CRYPTO_malloc"])
 def test_allocators_of_known_projects_are_looked_through(name, tmp_path, out):
     text = WRAPPED_C.replace("NAME", name)

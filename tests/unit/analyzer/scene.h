@@ -9,6 +9,7 @@
  *     heap:41 300M     that much is live, allocated in this domain at this line; or mmap, reserved, cuda0, tensors. Behind it members, and:
  *                        leak                 blocks of all twelve generations are alive
  *                        gens=1/12/0/3        of so many of so many, and of the latest; quarters=9/4/2/1
+ *                        tick=3               it allocated in this one alone, of 24 until now
  *                        import, arena        the stack is of an import, or of an arena
  *                        same                 it is at the line of the first site
  *                        untouched=1G         so much of it is not in memory
@@ -318,6 +319,10 @@ scene_site(struct hand_model *hand, const char *place, char **rest)
 			hand_model_generations(site, (uint32_t)of[0], (uint32_t)of[1], (uint32_t)of[2], (uint32_t)of[3]);
 		} else if (strcmp(word, "quarters") == 0) {
 			scene_numbers(value, site->quarters);
+		} else if (strcmp(word, "tick") == 0) {
+			site->ticks.now = 24;
+			site->ticks.born[0] = UINT64_C(1) << scene_number(value);
+			site->ticks.alive[0] = site->live_count != 0 ? site->ticks.born[0] : 0;
 		} else if (strcmp(word, "import") == 0 && value == NULL) {
 			site->stack_flags = KMEM_STACK_IMPORT_CUT;
 		} else if (strcmp(word, "arena") == 0) {

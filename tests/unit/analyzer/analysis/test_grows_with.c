@@ -22,6 +22,7 @@ make(uint64_t count, uint64_t other_count)
 
 		site->live_count = counts[i];
 		hand.stacks[i][3] = &hand.frames[0][3]; // as of a capture: equal frames are one object
+		hand.frames[1][2].function = "step";
 		*lines[i] = (struct rank_line){
 			.where = site->where, .leak = MODEL_LEAK_LEAK, .telling = site, .largest = site
 		};

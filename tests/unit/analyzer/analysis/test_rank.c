@@ -1,6 +1,7 @@
 /*
  * test_rank.c - does the right line come first, and is a leak told from what only looks like one?
  */
+#include "base/items.h"
 #include "scene.h"
 
 #include "owned.h"
@@ -122,6 +123,55 @@ TEST(what_fills_is_asked_of_the_line_and_not_of_its_stack)
 
 	check_classes(cases, ARRAY_LEN(cases),
 	              "heap:41 1M leak live_count=65 allocated_count=65 volume_bytes=1M quarters=");
+}
+
+/* A stack for each caller, which runs the line once: of the first ten ticks, or so. */
+TEST(what_accumulates_is_asked_of_the_line_that_many_callers_run)
+{
+	static const struct {
+		const char *text;
+		unsigned stacks, from, every, line_every, callers;
+		enum model_leak_class leak;
+	} cases[] = {
+		{ "each keeps its block", 12, 12, 1, 99, 12, MODEL_LEAK_LEAK },
+		{ "it is the line of three of four callers", 12, 12, 1, 4, 12, MODEL_LEAK_LEAK },
+		{ "six callers", 12, 12, 1, 99, 6, MODEL_LEAK_LEAK },
+		{ "five: what each does may be a load", 12, 12, 1, 99, 5, MODEL_LEAK_STEADY },
+		{ "every other caller has released it", 12, 12, 2, 99, 12, MODEL_LEAK_STEADY },
+		{ "too few", 5, 19, 1, 99, 12, MODEL_LEAK_TOO_SHORT },
+		{ "long ago", 12, 2, 1, 99, 12, MODEL_LEAK_STEADY },
+		{ "other lines", 12, 12, 1, 1, 12, MODEL_LEAK_STEADY },
+	};
+
+	EACH (one, cases, ARRAY_LEN(cases)) {
+		hand_model_make(&hand);
+		for (unsigned i = 0; i < one->stacks; i++) {
+			bool is_live = i % one->every == 0 || i == 0;
+
+			scene_add(&hand, "heap:%u %u gens=1/%u/1/1 volume_bytes=%u live_count=%u tick=%u",
+			          41 + (i % one->line_every == one->line_every - 1) * i, is_live * 100000, one->stacks,
+			          (40 - i) * 1000000, is_live, one->from + i);
+			hand.stacks[i][3] = &hand.frames[i % one->callers][3];
+		}
+		rank_leaks_classify(&hand.model);
+		if (hand.sites[0].leak != one->leak)
+			fail_msg("%s: %s", one->text, model_leak_name(hand.sites[0].leak));
+	}
+}
+
+/* Until Python 3.11 it has a frame of its own. */
+TEST(a_comprehension_is_a_part_of_its_line)
+{
+	for (unsigned is_of_it = 0; is_of_it <= 1; is_of_it++) {
+		hand_model_make(&hand);
+		scene_add(&hand, "heap:41 40M leak volume_bytes=100M; heap:41 20M leak volume_bytes=100M");
+		hand.frames[1][2].function = "epoch.<locals>.<listcomp>";
+		if (is_of_it)
+			hand.stacks[1][3] = hand.stacks[0][2];
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(rank_may_be_built_once(&hand.sites[0]), is_of_it);
+		assert_int_equal(rank_may_be_built_once(&hand.sites[1]), is_of_it);
+	}
 }
 
 /* A notebook's cell that runs again and again allocates little else. */

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "model/frame_rules.h"
+#include "model/model.h"
 
 static struct model_frame
 python_frame(const char *file, const char *function)
@@ -193,6 +194,35 @@ TEST(the_innermost_frame_of_the_users_is_where)
 
 		make_stack(&stack, cases[i].frames);
 		assert_string_equal(frame_rules_where(stack.pointers, stack.count)->function, cases[i].where);
+	}
+}
+
+/* A loop of events, or a pool, says nothing of what it runs. */
+TEST(what_the_standard_library_called_of_a_package_is_known)
+{
+#define TORNADO "/v/lib/python3.11/site-packages/tornado/x.py"
+#define STANDARD "/usr/lib/python3.11/asyncio/events.py"
+	static const struct {
+		const char *const frames[8][2];
+		const char *entered;
+	} cases[] = {
+		{ { { TORNADO, "read" }, { TORNADO, "finish" }, { STANDARD, "run" }, { "/p/train.py", "main" } }, "finish" },
+		{ { { STANDARD, "decode" }, { TORNADO, "finish" }, { "/p/train.py", "main" } },
+		  "" }, // the line itself called it
+		{ { { STANDARD, "decode" }, { "/p/train.py", "main" } }, "" },
+		{ { { "/p/train.py", "main" }, { TORNADO, "finish" }, { STANDARD, "run" } }, "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct stack stack;
+
+		make_stack(&stack, cases[i].frames);
+		const struct model_site site = { .frames = stack.pointers,
+			                             .frame_count = stack.count,
+			                             .where = frame_rules_where(stack.pointers, stack.count) };
+		const struct model_frame *entered = model_entered_package(&site);
+
+		assert_string_equal(entered != NULL ? entered->function : "", cases[i].entered);
 	}
 }
 

@@ -25,6 +25,31 @@ TEST(far_from_the_limits_the_cause_comes_before_what_accumulates)
 	}
 }
 
+/* Some of its blocks are released where none are made: a consumer's line. */
+TEST(a_queue_is_named_where_another_line_releases_some)
+{
+	static const struct model_frame consumer = { .function = "take", .file = "q.py", .line = 29, .is_user = true };
+	const struct {
+		unsigned live, watched, elsewhere;
+		bool is_told;
+	} cases[] = { { 50, 11, 3, true },  { 50, 24, 3, true },  { 50, 11, 2, false },
+		          { 50, 32, 3, false }, { 49, 11, 3, false }, { 50, 11, 0, false } };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		scene_add(&hand, LEAK "last live_count=%u allocated_count=100; " LOW, cases[i].live);
+		struct model_tally releases[] = { { { .where = hand.sites[0].where }, 9 },
+			                              { { .where = &consumer }, cases[i].elsewhere } };
+
+		hand.sites[0].releases = releases;
+		hand.sites[0].release_count = 1 + (cases[i].elsewhere != 0);
+		hand.sites[0].watched_releases = cases[i].watched;
+		hand_model_decide(&hand, &verdict);
+		assert_int_equal(strstr(verdict.next, "a cache, or a queue that q.py:29 take drains too slowly") != NULL,
+		                 cases[i].is_told);
+	}
+}
+
 /* No look follows mappings. */
 TEST(what_keeps_mappings_is_looked_for_by_the_user)
 {
@@ -197,6 +222,11 @@ TEST(what_held_the_line_is_said_and_becomes_the_advice)
 		{ { HEAD(UNSEEN, 32, "", 0, ""), STEPS(ROOT(REASON, "tuple", "")) },
 		  "they were held by something that was not found: tuple.",
 		  "look for what keeps the blocks" },
+		{ { HEAD(UNSEEN, 30, "", 0, ""),
+		    STEPS({ .kind = WAY_REASON, .name = "str with 1 reference, of which 0 were found", .count = 1 }) },
+		  "30 of 32 samples of them were held by something that was not found: str with 1 reference, of which 0 were found.",
+		  "look in the native extension that train.py:41 epoch calls for a Py_DECREF that is missing: nothing holds the references that "
+		  "keep the blocks of train.py:41 epoch alive" },
 		{ { HEAD(UNFINISHED, 32, "", 0, ""), STEPS(ROOT(REASON, "no time", "")) },
 		  "When the guard was passed, there was no time to find what holds them.",
 		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, or a cache; "
@@ -252,6 +282,11 @@ TEST(what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too)
 		  "release-blocks-or-hold-less",
 		  "bound the set at global `seen` of module __main__ (30 items at the look)",
 		  "10 of the 12 samples (of 32) that could be followed in time were held by global `seen`" },
+		{ { { HEAD(HELD, 10, "", 0, ""), STEPS(ROOT(STATIC, "book", "libx.so"), OBJECT("Entry")) },
+		    { HEAD(HELD, 22, "", 0, ""), STEPS(ROOT(GLOBAL, "seen", "__main__")) } },
+		  "release-blocks-or-hold-less",
+		  "let go of a part of the blocks of train.py:41 epoch: they are held by static variable `book` of libx.so",
+		  "10 of 32 samples of them were held by static variable `book`" },
 		{ { { HEAD(HELD, 32, "", 0, ""), STEPS(STACK) } },
 		  "hold-less",
 		  "hold less at once at train.py:41 epoch",
@@ -291,6 +326,15 @@ TEST(what_held_the_line_is_the_advice_where_a_request_was_refused_too)
 		  "release-blocks",
 		  "bound the list at local `rows` of main() (a.py:3) (30 items at the look), or drop what is not needed from it: it keeps the "
 		  "blocks of train.py:41 epoch alive; or raise the limit (ulimit -v)" },
+		{ { HEAD(HELD, 32, "list", 30, "train.py:8 main"), // of a call that the error ended
+		    STEPS(ROOT(GLOBAL, "last_traceback", "sys"),
+		          OBJECT("traceback", .by = WAY_BY_ATTRIBUTE, .member = "tb_frame"),
+		          OBJECT("frame", .by = WAY_BY_LOCAL, .member = "rows", .function = "main() (train.py:8)"),
+		          MANY("list", 30)),
+		    .module = "sys", .grown_file = "/w/train.py" },
+		  "release-blocks",
+		  "bound the list at local `rows` of main() (train.py:8) (30 items at the look, grown at train.py:8 main), or drop what is not "
+		  "needed from it: it keeps the blocks of train.py:41 epoch alive; or raise the limit (ulimit -v)" },
 		{ { HEAD(LOST, 32, "", 0, "") },
 		  "release-blocks",
 		  "free the blocks of train.py:41 epoch: nothing leads to them any more; or raise the limit (ulimit -v)" },
