@@ -71,12 +71,14 @@ end_of(struct holder_search *search, const struct python_object *object, bool *i
 	const struct python_objects *python = search->python;
 	const enum python_type_kind kind = object->type != NULL ? object->type->kind : PYTHON_OTHER;
 	struct python_type *type = kind == PYTHON_TYPE ? python_objects_type(search->python, object->addr) : NULL;
+	struct python_namespace module;
 
 	if (kind == PYTHON_TYPE && (type == NULL || python_objects_is_named(search->python, type)))
 		return HOLDER_END_CLASS;
-	if (kind == PYTHON_DICT &&
-	    python_objects_module(search->python, object, (char[PYTHON_NAME_BYTES]){ "" }, is_library))
+	if (kind == PYTHON_DICT && python_objects_module(search->python, object, &module)) {
+		*is_library = module.is_library;
 		return HOLDER_END_MODULE;
+	}
 	if (kind == PYTHON_FRAME && ANY(frame, python->frames, python->frame_count, frame->object == object->addr))
 		return HOLDER_END_FRAME;
 	return HOLDER_END_NONE;

@@ -245,29 +245,31 @@ holder_step_has_many(const struct holder_step *step)
 	return step->items != UINT64_MAX && step->items > (step->edge.kind == PYTHON_EDGE_INDEX ? MANY_IN_A_ROW : MANY);
 }
 
-/* The name of a module or a class. told.module: out, the one, or that of the other. */
-static const char *
-root_name(struct holder_search *search, const struct holder_node *node, struct text_pool *texts, struct holder_way *way)
-{
-	const struct python_type *type = node->root == HOLDER_END_CLASS
-	                                     ? python_objects_type(search->python, node->object.addr)
-	                                     : NULL;
-	char name[PYTHON_NAME_BYTES] = "?";
-
-	if (node->root == HOLDER_END_MODULE &&
-	    python_objects_module(search->python, &node->object, name, &(bool){ false }) && strcmp(name, "__main__") != 0 &&
-	    strcmp(name, "__mp_main__") != 0)
-		way->told.module = text_pool_add_text(texts, name);
-	if (type != NULL)
-		way->told.module = text_pool_add_text(texts, type->module);
-	return type != NULL ? type_name(type, texts) : text_pool_add_text(texts, name);
-}
-
 /* "_12" of IPython, where each result of a cell has a name, and all are in Out. */
 static bool
 is_cell_result(const char *name)
 {
 	return name[0] == '_' && name[1] != '\0' && name[1 + strspn(name + 1, "0123456789")] == '\0';
+}
+
+/* The name of a module or a class. told.module: out, the one, or that of the other. key: in it, may be replaced. */
+static const char *
+root_name(struct holder_search *search, const struct holder_node *node, char key[PYTHON_NAME_BYTES],
+          struct text_pool *texts, struct holder_way *way)
+{
+	const struct python_type *type = node->root == HOLDER_END_CLASS
+	                                     ? python_objects_type(search->python, node->object.addr)
+	                                     : NULL;
+	struct python_namespace module = { .name = "?" };
+
+	if (node->root == HOLDER_END_MODULE && python_objects_module(search->python, &node->object, &module) &&
+	    strcmp(module.name, "__main__") != 0 && strcmp(module.name, "__mp_main__") != 0)
+		way->told.module = text_pool_add_text(texts, module.name);
+	if (module.has_results && is_cell_result(key))
+		(void)memory_text_in(key, PYTHON_NAME_BYTES, "Out");
+	if (type != NULL)
+		way->told.module = text_pool_add_text(texts, type->module);
+	return type != NULL ? type_name(type, texts) : text_pool_add_text(texts, module.name);
 }
 
 /* What Python knows about a root; step: NULL = the sample is the root itself. False: symbols must tell it. */
@@ -294,10 +296,13 @@ read_root(struct holder_search *search, const struct holder_node *node, const st
 		return false;
 	(void)memory_text_in(key, sizeof(key), "%s", step != NULL ? step->edge.name : "");
 	unquote(key);
+
+	const char *of = is_frame ? text_pool_add_text(texts, step->edge.function)
+	                          : root_name(search, node, key, texts, way);
+
 	way->begin = model_way_step(
 		step != NULL && step->edge.kind == kinds[end].name && !step->is_storage ? kinds[end].named : kinds[end].other,
-		text_pool_add_text(texts, end == HOLDER_END_MODULE && is_cell_result(key) ? "Out" : key),
-		is_frame ? text_pool_add_text(texts, step->edge.function) : root_name(search, node, texts, way));
+		text_pool_add_text(texts, key), of);
 	way->begin.by = step != NULL ? WAY_BY_NOTHING : WAY_BY_ITSELF;
 	return true;
 }

@@ -210,8 +210,8 @@ python_objects_cached_keys(struct python_objects *python, struct python_type *ty
 }
 
 bool
-python_objects_module(struct python_objects *python, const struct python_object *object, char name[PYTHON_NAME_BYTES],
-                      bool *is_library)
+python_objects_module(struct python_objects *python, const struct python_object *object,
+                      struct python_namespace *module)
 {
 	char file[1024];
 	struct python_keys keys;
@@ -219,7 +219,7 @@ python_objects_module(struct python_objects *python, const struct python_object 
 	bool has_name = false;
 	bool has_mark = false;
 
-	*is_library = false;
+	*module = (struct python_namespace){ .name = "?" };
 	if (object->type->kind != PYTHON_DICT || !python_objects_keys(python, WORD(object->addr + 32), &keys) ||
 	    keys.is_split)
 		return false;
@@ -229,9 +229,11 @@ python_objects_module(struct python_objects *python, const struct python_object 
 		uint64_t value = value_at(python, &keys, i);
 
 		if (strcmp(key, "__name__") == 0)
-			has_name = python_objects_string(python, value, name, PYTHON_NAME_BYTES);
+			has_name = python_objects_string(python, value, module->name, sizeof(module->name));
 		else if (strcmp(key, "__file__") == 0)
-			*is_library = python_objects_string(python, value, file, sizeof(file)) && frame_rules_is_library(file);
+			module->is_library = python_objects_string(python, value, file, sizeof(file)) &&
+			                     frame_rules_is_library(file);
+		module->has_results = module->has_results || strcmp(key, "Out") == 0;
 		has_mark = has_mark || strcmp(key, "__spec__") == 0 || strcmp(key, "__builtins__") == 0 ||
 		           strcmp(key, "__loader__") == 0;
 	}

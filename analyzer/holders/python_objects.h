@@ -168,9 +168,15 @@ bool python_objects_is_own(const struct python_objects *python, uint64_t addr);
 /* Does it lie in the state of a thread, with its exception and its context variables? */
 bool python_objects_is_state(const struct python_objects *python, uint64_t addr);
 
-/* The name of the module whose dictionary this is, and whether its file is a library's. False: it is no module's. */
+struct python_namespace {
+	char name[PYTHON_NAME_BYTES];
+	bool is_library;  // its file is
+	bool has_results; // of cells, by number, as IPython keeps them
+};
+
+/* The module whose dictionary this is. False: it is no module's. */
 bool python_objects_module(struct python_objects *python, const struct python_object *object,
-                           char name[PYTHON_NAME_BYTES], bool *is_library);
+                           struct python_namespace *module);
 
 /*
  * Does the module that the class says it is of have it by a name? One that was made while the program runs, and that is kept elsewhere, is an

@@ -415,20 +415,24 @@ TEST_WITH(a_text_is_cut_and_made_readable, set_up, tear_down)
 
 TEST_WITH(a_module_is_known_by_its_names, set_up, tear_down)
 {
-	static const char *const names[] = { "__name__", "__spec__", "rows" };
+	static const char *const names[] = { "__name__", "__spec__", "Out" };
 	struct python_object dict = make_object(dict_type, 48);
 	uint64_t keys = make_keys(1, 3, names);
-	char name[PYTHON_NAME_BYTES];
-	bool is_library;
+	struct python_namespace module;
 
 	put(dict.addr + 32, keys);
 	put(keys + 40 + 8, make_string("shop"));
 	memory_moved(&memory);
-	assert_true(python_objects_module(&python, &dict, name, &is_library));
-	assert_string_equal(name, "shop");
+	assert_true(python_objects_module(&python, &dict, &module));
+	assert_string_equal(module.name, "shop");
+	assert_true(module.has_results);
+	put(keys + 24, 2);
+	memory_moved(&memory);
+	assert_true(python_objects_module(&python, &dict, &module));
+	assert_false(module.has_results);
 	put(keys + 24, 1); // __name__ alone does not make one
 	memory_moved(&memory);
-	assert_false(python_objects_module(&python, &dict, name, &is_library));
+	assert_false(python_objects_module(&python, &dict, &module));
 }
 
 TEST(members_have_the_names_of_their_version)
