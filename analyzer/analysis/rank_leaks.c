@@ -597,8 +597,8 @@ sum_of(struct model_site *const *sites, size_t count)
 static bool
 may_be_one(const struct model_site *site)
 {
-	return site->where != NULL && site->ticks.now != 0 && !rank_is_import(site) && !site->is_rest_of_arenas &&
-	       (site->stack_flags & KMEM_STACK_ARENA) == 0;
+	return (site->live_count == 0 || site->leak != MODEL_LEAK_NONE) && site->where != NULL && site->ticks.now != 0 &&
+	       !rank_is_import(site) && !site->is_rest_of_arenas && (site->stack_flags & KMEM_STACK_ARENA) == 0;
 }
 
 /* Do as many lines call it as a leak has generations? One call may allocate through many stacks: that is a load, perhaps. */

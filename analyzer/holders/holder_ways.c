@@ -460,7 +460,7 @@ read_without_root(struct holder_search *search, uint32_t sample, struct text_poo
 	way->begins = reason != NULL ? HOLDER_BEGINS_AS_TOLD : HOLDER_BEGINS_NOWHERE;
 	if (reason != NULL)
 		way->begin = model_way_step(WAY_REASON, text_pool_add_text(texts, reason), "");
-	way->begin.count = is_unseen && counted != UINT64_MAX ? counted : 0;
+	way->begin.count = is_unseen && seen == 0 && counted != UINT64_MAX ? counted : 0;
 }
 
 /* Was time or room up before all better ways were looked for? */

@@ -331,9 +331,10 @@ struct model_process {
 	size_t note_count;
 	const char *const *notes;
 	uint64_t inherited_bytes; // live in the parent at fork, in memory that is private to a process; in no other figure
-	uint64_t copied_bytes;    // of inherited memory, by writing to it: at least so much, in whole pages
-	uint64_t private_dirty_bytes; // of the whole process, at the last look; 0 = not looked
-	uint64_t faulted_bytes;       // no more can be copied; 0 = not known
+	uint64_t inherited_heap_bytes; // of these in malloc's
+	uint64_t copied_bytes;         // of inherited memory, by writing to it: at least so much, in whole pages
+	uint64_t private_dirty_bytes;  // of the whole process, at the last look; 0 = not looked
+	uint64_t faulted_bytes;        // at the last heartbeat, no more was copied; 0 = not known
 	size_t built_count;
 	const struct model_built *built; // what it inherited, the most first: sites of the parent's
 	struct kmem_guard_passing guard; // the last time that it passed its guard; number 0: it never did

@@ -192,7 +192,9 @@ static const struct json_field process_fields[] = {
 	JSON_OF(
 		copied_bytes,
 		"Of inherited memory, copied by writing to it: at least so much, in whole pages, so that it may be more than inherited_bytes."),
-	JSON_FIELD(is_copied_known, "False: it was not sampled before the process ended, or up to now."),
+	JSON_FIELD(
+		is_copied_known,
+		"False: it was not sampled, and what it did since is not known, or was too much to say that it copied nothing."),
 	JSON_LIST("inherited_sites", built, of.built_count, built, "What held most of what it inherited, the most first."),
 	JSON_FIELD(resident_bytes, "Resident set at the last heartbeat; 0 = none."),
 	JSON_FIELD_WHOLE(JSON_OBJECT, "resident", "null = it was never sampled.", .object = &resident_object,

@@ -187,7 +187,7 @@ struct report_process {
 	const char *tool_version;   // of the recorder
 	uint64_t start_realtime_ns;
 	uint64_t peak_bytes;  // at least: the highest of its domains' peaks and of what was live in all at a look
-	bool is_copied_known; // false: it ended without a sample, or is running
+	bool is_copied_known; // false: nobody looked, and it was killed or is running, or faulted too much to tell
 	const struct report_built *built; // what it inherited, the most first; of.built_count
 	uint64_t resident_bytes;          // at the last heartbeat
 	const uint64_t *resident_parts;   // enum kmem_resident_part, bytes at the last look; NULL = none

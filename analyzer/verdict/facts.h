@@ -197,7 +197,6 @@ struct verdict_facts {
 	struct rank_line top_live;    // site_count == 0: none. Not Python's arenas where a line of the user's tells more
 	struct verdict_kept top_kept; // of top_live; count == 0: there is no such caller
 	struct rank_line top_peak;
-	/* What these lines held in all kinds of the host's memory, theirs included: the first lines of a glance. */
 	char peak_import[PEAK_IMPORT_BYTES]; // of one process: the module that it imported at its peak; "" = none
 	// another line that holds nearly as much; site_count == 0: none, or several processes
 	struct rank_line next_live;

@@ -300,7 +300,10 @@ sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const 
 		sum.peak_bytes += line->peak_bytes;
 		sum.leaking_bytes += line->leaking_bytes;
 		sum.released_bytes += line->released_bytes;
-		sum.untouched_bytes += verdict_tells_in_memory(bytes, line->untouched_bytes) ? 0 : line->untouched_bytes;
+		if (!verdict_tells_in_memory(bytes, is_peak ? line->peak_untouched_bytes : line->untouched_bytes)) {
+			sum.untouched_bytes += line->untouched_bytes;
+			sum.peak_untouched_bytes += line->peak_untouched_bytes;
+		}
 		sum.exact_bytes += line->sample_bytes == 0 ? bytes : 0;
 		sum.sample_bytes = line->sample_bytes ?: sum.sample_bytes;
 	}
@@ -539,12 +542,24 @@ domain_of_peak(const struct model *model, uint64_t peak_bytes)
 	return found;
 }
 
+/* Were all kinds of memory at their peaks at one moment, about? */
+static bool
+peaks_are_one(const struct verdict_facts *facts)
+{
+	uint64_t sum = SUM_OF(domain, facts->model->domains, facts->model->domain_count,
+	                      domain_is_host(domain->id.kind) ? domain->peak_bytes : 0);
+
+	return sum / 16 * 15 <= facts->peak_whole_bytes;
+}
+
 /* Of one process, the line that held most in all kinds of memory. */
 static void
 sum_top_peak(struct verdict_facts *facts, const struct ranked *peak)
 {
 	struct rank_line *top = &facts->top_peak;
 
+	if (!peaks_are_one(facts))
+		return;
 	if (top->site_count != 0)
 		*top = sum_kinds(facts, peak, top, true);
 	for (size_t i = 0; i < peak->line_count && i < SUMMED_MAX && facts->model->process_count == 1; i++) {
@@ -573,7 +588,8 @@ verdict_peak_gather(struct verdict_facts *facts)
 	is_meant[facts->peak_process - model->processes] = true;
 	for (size_t i = 0; i < model->domain_count && model->process_count == 1; i++) {
 		const struct model_domain *domain = &model->domains[i];
-		uint64_t untouched = verdict_untouched_bytes(facts->process, domain);
+		uint64_t untouched = domain->untouched_bytes != 0 ? domain->peak_untouched_bytes
+		                                                  : verdict_untouched_bytes(facts->process, domain);
 		uint64_t used_bytes = domain->peak_bytes > untouched ? domain->peak_bytes - untouched : 0;
 
 		if (domain_is_host(domain->id.kind) && used_bytes > most_bytes) {

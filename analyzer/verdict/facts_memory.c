@@ -523,7 +523,7 @@ recorded_arenas(const struct model *model)
 static uint64_t
 inherited_malloc(const struct model_process *child)
 {
-	return amount_lesser(amount_less(malloc_at_sample(child), child->live_bytes), child->inherited_bytes);
+	return amount_lesser(amount_less(malloc_at_sample(child), child->live_bytes), child->inherited_heap_bytes);
 }
 
 /*
@@ -534,6 +534,8 @@ static void
 add_inherited(const struct model *model, const struct model_process *child, bool is_parent_there, uint64_t parts[PARTS])
 {
 	uint64_t bytes = child->resident->part_bytes[KMEM_RESIDENT_INHERITED];
+	uint64_t copied_bytes = amount_lesser(child->copied_bytes,
+	                                      bytes + inherited_malloc(child)); // it may have given some back
 
 	if (is_parent_there) {
 		const uint64_t *parents = model->processes[child->parent].resident->part_bytes;
@@ -544,8 +546,8 @@ add_inherited(const struct model *model, const struct model_process *child, bool
 	} else {
 		bytes += inherited_malloc(child);
 	}
-	parts[PART_COPIED] += child->copied_bytes;
-	parts[PART_INHERITED] = amount_greater(parts[PART_INHERITED], amount_less(bytes, child->copied_bytes));
+	parts[PART_COPIED] += copied_bytes;
+	parts[PART_INHERITED] = amount_greater(parts[PART_INHERITED], amount_less(bytes, copied_bytes));
 }
 
 /*

@@ -583,7 +583,9 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	TEST(many, process_count > 2)                                                                                      \
 	/* what was live */                                                                                                \
 	WORDS(moment, moment(facts, told->verdict->cause))                                                                 \
-	FIGURE(look_age, memory->bar[VERDICT_BAR_LATER].bytes > memory->sample_bytes / CHANGED_PART,                       \
+	FIGURE(look_age,                                                                                                   \
+	       facts->end != VERDICT_END_RUNNING &&                                                                        \
+	           memory->bar[VERDICT_BAR_LATER].bytes > memory->sample_bytes / CHANGED_PART,                             \
 	       "%.1f s before the end", SECONDS(memory->age_ns))                                                           \
 	TEST(end_sampled, is_end_sampled(facts))                                                                           \
 	WORDS(filled, filled_words(facts))                                                                                 \

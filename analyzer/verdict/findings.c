@@ -324,7 +324,7 @@ find_peak_lines(struct verdict_facts *facts, bool is_line_next, struct verdict *
 {
 	const struct rank_line *top = &facts->top_peak;
 	uint64_t whole_bytes = verdict_peak_told_bytes(facts, facts->peak_bytes, facts->peak_untouched_bytes);
-	uint64_t top_bytes = verdict_peak_told_bytes(facts, top->peak_bytes, top->untouched_bytes);
+	uint64_t top_bytes = verdict_peak_told_bytes(facts, top->peak_bytes, top->peak_untouched_bytes);
 	uint64_t imports_bytes = 0;
 
 	/* Of one process its largest domain's, with what was asked for and not touched; of several all of the one that had the highest. */
@@ -650,11 +650,14 @@ find_domain_line(const struct verdict_facts *facts, const struct model_domain *l
 	uint64_t whole_bytes = is_peak ? lines->peak_bytes : lines->live_bytes;
 	uint64_t part_bytes = top == NULL ? 0 : is_peak ? top->peak_bytes : top->live_bytes;
 	uint64_t imports_bytes = verdict_left_by_imports(facts, lines, is_peak);
-	uint64_t in_memory_bytes = verdict_less_untouched(facts, whole_bytes, lines->untouched_bytes);
+	uint64_t in_memory_bytes = verdict_less_untouched(facts, whole_bytes,
+	                                                  is_peak ? lines->peak_untouched_bytes : lines->untouched_bytes);
 
 	if (verdict_tells_in_memory(in_memory_bytes, whole_bytes - in_memory_bytes)) {
 		add_of_domain(verdict, FINDING_DOMAIN_IN_MEMORY, in_memory_bytes, whole_bytes, NULL, lines, is_peak);
-		part_bytes = top != NULL ? verdict_less_untouched(facts, part_bytes, top->untouched_bytes) : 0;
+		part_bytes = top != NULL ? verdict_less_untouched(facts, part_bytes,
+		                                                  is_peak ? top->peak_untouched_bytes : top->untouched_bytes)
+		                         : 0;
 		whole_bytes = in_memory_bytes;
 	}
 	if (imports_bytes > part_bytes)

@@ -262,8 +262,10 @@ is_worth_it(bool is_end, uint64_t most_bytes)
 	uint64_t resident_bytes = memory_limits_resident(&header->identity);
 	uint64_t since_ns = is_end ? header->identity.start_monotonic_ns : own_pages.looked_ns;
 
+	/* Later ones keep to their part of the time: temporary memory is faulted again and again. */
 	return clock_now_ns() - since_ns >= resident_bytes / BYTES_PER_NS ||
-	       most_bytes >= least_bytes - WORTH_A_LOOK_BYTES + resident_bytes / COPIED_MUCH_SHARE;
+	       ((is_end || own_pages.looked_faulted_bytes == 0) &&
+	        most_bytes >= least_bytes - WORTH_A_LOOK_BYTES + resident_bytes / COPIED_MUCH_SHARE);
 }
 
 /* Where nobody looked, at most what was faulted may be copied. */
@@ -299,7 +301,7 @@ look(bool is_end)
 	uint64_t most_bytes = memory_limits_faulted(&capture_file_header()->identity);
 
 	if (goes_on && !page_look_is_time(&own_pages.look, now_ns))
-		return now_ns; // at the next look at the clock
+		return atomic_load_explicit(&own_pages.look.next_ns, memory_order_relaxed);
 	if (!has_parent || (!goes_on && !is_worth_it(is_end, most_bytes))) {
 		publish(false, most_bytes);
 		return UINT64_MAX;

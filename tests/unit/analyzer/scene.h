@@ -86,6 +86,7 @@ static const struct scene_field scene_fields[] = {
 	PROCESS(filled_bytes),
 	PROCESS(thread_count),
 	PROCESS(inherited_bytes),
+	PROCESS(inherited_heap_bytes),
 	PROCESS(copied_bytes),
 	PROCESS(parent),
 	PROCESS(name),

@@ -59,7 +59,7 @@ forked(uint64_t live_bytes, uint64_t child_bytes)
 			continue;
 		family[i].launcher = NULL;
 		family[i].resident = NULL;
-		family[i].inherited_bytes = live_bytes;
+		family[i].inherited_bytes = family[i].inherited_heap_bytes = live_bytes;
 	}
 	hand.model.processes = family;
 	hand.model.process_count = FAMILY;

@@ -102,7 +102,7 @@ write_child(const struct member *member)
 	capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->inherited_bytes = 90 * MIB;
 	capture_builder_header(builder)->python_version = kmem_twice(0x030b07f0);
 	atomic_store(&inherited->copied_bytes, member->copied_mib * MIB);
-	atomic_store(&inherited->faulted_bytes, member->state == KMEM_STATE_CLEAN_EXIT ? MIB : 0);
+	atomic_store(&inherited->faulted_bytes, MIB);
 	inherited->site_count = 4;
 	inherited->sites[0] = (struct kmem_inherited_site){ .site = 1, .live_bytes = 50 * MIB };
 	inherited->sites[1] = (struct kmem_inherited_site){ .site = 3, .live_bytes = 30 * MIB };

@@ -186,7 +186,7 @@ TEST(the_line_of_what_was_there_before_the_fork_is_named)
 		struct model_built built = { .site = &hand.sites[0], .live_bytes = i == 0 ? 76 * MIB : 40 * MIB };
 
 		scene("heap:4 0; heap:20 3M; look brk=4M own=3M; heartbeat monotonic_ns=65s; killed; process live_bytes=3M; "
-		      "child inherited_bytes=92M");
+		      "child inherited_bytes=92M inherited_heap_bytes=92M");
 		struct kmem_resident of_child = hand.resident;
 		of_child.part_bytes[KMEM_RESIDENT_INHERITED] = 90 * MIB;
 		of_child.resident_bytes += 90 * MIB;
@@ -211,7 +211,8 @@ TEST(what_workers_share_with_their_parent_is_counted_once)
 		of_worker.part_bytes[KMEM_RESIDENT_INHERITED] = 170 * MIB;
 		of_worker.part_bytes[KMEM_RESIDENT_OWN] = 5 * MIB;
 		for (unsigned worker = 1; worker <= 4; worker++) {
-			scene_add(&hand, "child inherited_bytes=160M live_bytes=2M copied_bytes=%uM", i == 0 ? 0 : 20);
+			scene_add(&hand, "child inherited_bytes=160M inherited_heap_bytes=160M live_bytes=2M copied_bytes=%uM",
+			          i == 0 ? 0 : 20);
 			hand.family[worker].resident = &of_worker;
 			hand.family[worker].heap_sample.empty_bytes = 106 * MIB;
 		}
@@ -237,9 +238,15 @@ TEST(every_line_is_told_with_all_kinds_of_its_memory)
 	said(" Exit handlers or destructors released 15.0 MiB of train.py:9 epoch");
 
 	scene("heap:7 0 peak_bytes=18M; heap:8 0 peak_bytes=12M; mmap:7 0 peak_bytes=1M; mmap:9 0 peak_bytes=20M; "
-	      "domain heap peak_bytes=30M; domain mmap peak_bytes=21M; process peak_bytes=30M; exit 0");
+	      "domain heap peak_bytes=30M; domain mmap peak_bytes=21M; process peak_bytes=51M; exit 0");
 	decided(NULL, NULL);
 	said(" At the peak 20.0 MiB was allocated at train.py:9 epoch.");
+
+	/* Kinds that were at their peaks one after the other have no sum. */
+	scene("heap:7 0 peak_bytes=18M; heap:8 0 peak_bytes=12M; mmap:7 0 peak_bytes=1M; mmap:9 0 peak_bytes=20M; "
+	      "domain heap peak_bytes=30M; domain mmap peak_bytes=21M; process peak_bytes=30M; exit 0");
+	decided(NULL, NULL);
+	said(" At the peak 18.0 MiB (60 %) was allocated at train.py:7 epoch.");
 }
 
 /* Of a line that made an array, and a buffer of a library that nobody touched. */
@@ -545,7 +552,7 @@ TEST(parts_of_a_peak_are_of_the_whole_that_is_told)
 {
 	told(NULL, NULL,
 	     "heap:20 91M released_bytes=90M untouched=6M; heap:1 113M import untouched=2M; mmap:20 20M same; exit 0; "
-	     "launcher max_resident_bytes=749M");
+	     "process peak_bytes=224M; launcher max_resident_bytes=749M");
 	said(" up to 204 MiB of it in its heap. At the peak 111 MiB was allocated at train.py:20 epoch. "
 	     "113 MiB of the 204 MiB (55 %) was left by imports.");
 }
