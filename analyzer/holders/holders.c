@@ -331,7 +331,7 @@ merge(const struct holder_search *search, struct stack_locals *locals, const str
 
 		/* The capture was read, and then most of it was released: who holds the rest says nothing of the line. */
 		if (choice->chosen[i].seen_bytes < from->live_bytes / 2) {
-			holders->small_lines++;
+			holders->released_lines++;
 			continue;
 		}
 		holders->line_count++;

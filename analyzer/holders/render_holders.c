@@ -54,7 +54,8 @@ say_left_out(const struct holders *holders, FILE *stream)
 	const struct {
 		uint64_t count;
 		const char *why;
-	} parts[] = { { holders->small_lines, "with less than 1/64 of what is live, or mostly released before the look" },
+	} parts[] = { { holders->small_lines, "with less than 1/64 of what is live" },
+		          { holders->released_lines, "most of which was released before the look" },
 		          { holders->import_lines, "of what imports left" },
 		          { holders->more_lines, "beyond --top" } };
 	bool is_first = true;

@@ -129,9 +129,10 @@ struct holders {
 	uint64_t shared_bytes;   // with other processes: not read
 	uint32_t passes;
 	/* Lines with live blocks that are not below. */
-	uint64_t small_lines;  // they hold less than HOLDERS_SHARE_MIN says, or most was released before the look
-	uint64_t import_lines; // they hold mostly what modules keep that were imported
-	uint64_t more_lines;   // they were not asked for
+	uint64_t small_lines;    // they hold less than HOLDERS_SHARE_MIN says
+	uint64_t released_lines; // most of them was released when the program stood still
+	uint64_t import_lines;   // they hold mostly what modules keep that were imported
+	uint64_t more_lines;     // they were not asked for
 	bool is_unfinished;
 	const char *python; // why its objects are not known by name; "" = they are, or there is none
 	const char *why;    // nobody looked; "" = somebody did

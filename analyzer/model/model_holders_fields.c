@@ -81,9 +81,8 @@ static const struct json_field holders_fields[] = {
 	JSON_FIELD(left_out_bytes, "Of blocks that were not read: samples of them hold no pointers."),
 	JSON_FIELD(shared_bytes, "Of memory that is shared with other processes, which is not read."),
 	JSON_FIELD(passes, "How often its memory was gone through."),
-	JSON_FIELD(
-		small_lines,
-		"Lines that are not told: they hold less than 1/64 of what is live, or most of what they held was released before the look."),
+	JSON_FIELD(small_lines, "Lines that are not told: they hold less than 1/64 of what is live."),
+	JSON_FIELD(released_lines, "And most of which was released when the program was looked at."),
 	JSON_FIELD(import_lines, "And that hold mostly what modules keep that were imported."),
 	JSON_FIELD(more_lines, "And that were not asked for (--top)."),
 	JSON_FIELD(is_unfinished, "There was no time or room for more."),

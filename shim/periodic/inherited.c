@@ -262,10 +262,8 @@ is_worth_it(bool is_end, uint64_t most_bytes)
 	uint64_t resident_bytes = memory_limits_resident(&header->identity);
 	uint64_t since_ns = is_end ? header->identity.start_monotonic_ns : own_pages.looked_ns;
 
-	/* Later ones keep to their part of the time: temporary memory is faulted again and again. */
 	return clock_now_ns() - since_ns >= resident_bytes / BYTES_PER_NS ||
-	       ((is_end || own_pages.looked_faulted_bytes == 0) &&
-	        most_bytes >= least_bytes - WORTH_A_LOOK_BYTES + resident_bytes / COPIED_MUCH_SHARE);
+	       most_bytes >= least_bytes - WORTH_A_LOOK_BYTES + resident_bytes / COPIED_MUCH_SHARE;
 }
 
 /* Where nobody looked, at most what was faulted may be copied. */
