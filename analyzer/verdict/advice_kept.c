@@ -142,7 +142,6 @@ begin_at_ended_call(struct holders_way *way)
 
 	memcpy(steps, &root[local - 1], way->step_count * sizeof(*steps));
 	steps[0] = model_way_step(WAY_LOCAL, steps[0].member, steps[0].function);
-	way->steps = steps;
 	way->module = "";
 	return steps;
 }
@@ -160,6 +159,9 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 	struct holders_way own = *found;
 	OWNED struct way_step *steps = facts->end == VERDICT_END_FAILED ? begin_at_ended_call(&own) : NULL;
 	const struct holders_way *const way = &own;
+
+	if (steps != NULL)
+		own.steps = steps;
 
 	const char *place = verdict_line_text(line, PLACE_ROOM);
 	const char *blocks = TEXT(PLACE_TEXT_BYTES + 32, "%sthe blocks of %s", is_of_most(held, found) ? "" : "a part of ",
