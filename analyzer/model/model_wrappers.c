@@ -3,7 +3,7 @@
  *
  * Programs have functions through which all memory goes (zmalloc, an arena, a factory). Such a line is right and says nothing. A wrapper
  * is known by its use: it is the innermost function of the user's, more than CALLERS_MIN different lines of the user's call it, it holds
- * more than half of a domain, and one of its callers explains that. The callers then become the lines. Where each of them has little, as cells
+ * more than half of a domain, and one caller has a third of it. The callers then become the lines. Where each of them has little, as cells
  * of a notebook that call one helper, the function is what they have in common. Names that are known beforehand are in frame_rules.c.
  *
  * Context     when the sites have their keys.

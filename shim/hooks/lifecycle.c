@@ -370,8 +370,8 @@ start(void)
 	open_capture(false, 0);
 	peak_is_exact = settings.exact;
 	if (settings.is_private)
-		capture_file_note(
-			"recorded with KMEMSHIM_PRIVATE=1: arguments, texts of cells, and folders that no symbols are in were left out");
+		capture_file_note(KMEM_NOTE_PRIVATE
+		                  ": arguments, texts of cells, and folders that no symbols are in were left out");
 	reentry_guard_start();
 	reentry_guard_on_left = tracker_hook_left;
 	thread_slot_start();
