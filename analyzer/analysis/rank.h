@@ -92,7 +92,8 @@ bool rank_domain_matches(const char *name, const char *wanted);
 /*
  * Sets `leak` of every site, by surviving generations: a leak still holds blocks from at least 75 % of the generations since it appeared (or,
  * of many, about as many in each quarter of what was allocated) and 70 % of the latest quarter, has seen 6 of them, and the line holds 64 KiB
- * more than a few of the blocks that it works with and releases again. One that adds fewer and fewer is `filling`.
+ * (of a large process a 256th of its peak, up to 1 MiB) more than a few of the blocks that it works with and releases again. One that adds
+ * fewer and fewer is `filling`.
  */
 void rank_leaks_classify(struct model *model);
 

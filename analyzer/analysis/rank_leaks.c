@@ -33,7 +33,9 @@
 #define STOPPED_PART 16                 // less than this part of it may come later
 #define STEPS_MIN 6                     // a line that keeps a block in each of so many steps is no data set
 #define UNJUDGED_BLOCKS_MIN 8           // fewer were perhaps taken once
-#define LEAK_FLOOR_BYTES 65536          // grown by the line; less is not worth a person's time
+#define LEAK_FLOOR_BYTES 65536          // grown by the line; less is not worth a person's time,
+#define LEAK_FLOOR_PART 256             // nor is less than this part of the peak,
+#define LEAK_FLOOR_MOST (1u << 20)      // unless it is as much as this
 #define BLOCKS_IN_USE 8 // a line that releases its blocks may hold so many at any moment: its temporaries
 // of Python's arenas: start-up and the user's modules may leave up to this
 #define ARENA_FLOOR_BYTES (16u << 20)
@@ -525,6 +527,17 @@ judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const ui
 	}
 }
 
+/* Beside a large peak the caches of libraries, which fill over a whole run and have a bound, are no finding. */
+static uint64_t
+floor_bytes(const struct model *model, const struct model_site *site)
+{
+	uint64_t part_bytes = model->processes[site->process].peak_bytes / LEAK_FLOOR_PART;
+
+	if (model->domains[site->domain].id.kind == DOMAIN_PYTHON_ARENA)
+		return ARENA_FLOOR_BYTES;
+	return amount_greater(LEAK_FLOOR_BYTES, amount_lesser(part_bytes, LEAK_FLOOR_MOST));
+}
+
 /* Many sites below one line are one leak: what holds for a leak is asked of their sum. */
 static void
 judge_lines(const struct model *model, const uint64_t *latest_ms, struct model_site **leaking, size_t count)
@@ -540,7 +553,7 @@ judge_lines(const struct model *model, const uint64_t *latest_ms, struct model_s
 		for (end = first; end < count && rank_compare_places(leaking[first], leaking[end]) == 0; end++)
 			bytes += grown_bytes(leaking[end]);
 		judge_as_data_set(model, latest_ms, newest_bytes, is_load, at_work, &leaking[first], end - first);
-		for (size_t i = first; i < end && bytes < (is_arena ? ARENA_FLOOR_BYTES : LEAK_FLOOR_BYTES); i++)
+		for (size_t i = first; i < end && bytes < floor_bytes(model, leaking[first]); i++)
 			leaking[i]->leak = is_arena ? MODEL_LEAK_TOO_SHORT : MODEL_LEAK_STEADY;
 	}
 	HASH_FREE(at_work, free);

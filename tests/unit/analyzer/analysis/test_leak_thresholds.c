@@ -121,6 +121,8 @@ TEST(a_class_begins_where_it_is_said_to)
 		{ "3 are enough to say that it may", "heap:41 1G gens=$/$/1/1", may_accumulate, 3, 2 },
 		{ "6 are judged", "heap:41 1G gens=$/$/1/1", may_accumulate, 5, 6 },
 		{ "64 KiB", LEAK("$"), is_leak, 64 * KIB, 64 * KIB - 1 },
+		{ "a 256th of the peak", "process peak_bytes=64M; " LEAK("$"), is_leak, 256 * KIB, 256 * KIB - 1 },
+		{ "but 1 MiB always", "process peak_bytes=1G; " LEAK("$"), is_leak, MIB, MIB - 1 },
 		{ "64 KiB more than 8 of the blocks that it works with", LEAK("$") "freed=1000M/1000", is_leak,
 		  8 * MIB + 64 * KIB, 8 * MIB + 64 * KIB - 1 },
 		{ "16 blocks that stay", QUARTERS("$-12", "4"), is_leak, 16, 15 },
