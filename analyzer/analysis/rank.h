@@ -143,6 +143,12 @@ bool rank_is_import(const struct model_site *site);
 /* Allocated while a module of the user's own was imported, by its body or by what that calls. */
 bool rank_is_below_import(const struct model_site *site);
 
+/*
+ * The line that loads the module more than once: while the body runs, the line that imports it does nothing else, but it has allocated between
+ * two ticks in which the body did. NULL: the body ran once.
+ */
+const struct model_frame *rank_loaded_again_at(const struct model *model, const struct model_site *site);
+
 /* The interpreter allocated it for itself, outside all Python code, before the user's or after it. */
 bool rank_is_start_up(const struct model_site *site);
 

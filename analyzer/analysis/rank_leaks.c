@@ -270,6 +270,48 @@ find_latest_lines(const struct model *model)
 	return latest_ms;
 }
 
+/* Did the other allocate between two ticks in which the site did? */
+static bool
+is_interleaved(const struct model_site *site, const struct model_site *other)
+{
+	bool has_begun = false;
+	bool is_past = false;
+
+	for (uint32_t tick = 0; tick <= KMEM_CLOCK_MAX; tick++) {
+		bool is_born = model_has_tick(site->ticks.born, tick);
+
+		if (is_born && is_past)
+			return true;
+		is_past = is_past || (has_begun && model_has_tick(other->ticks.born, tick));
+		has_begun = has_begun || is_born;
+	}
+	return false;
+}
+
+/* The line outside of the body, of the user's, that imports the module. */
+static const struct model_frame *
+importer_of(const struct model_site *site)
+{
+	bool is_past = false;
+
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		if (is_past && site->frames[i]->is_user)
+			return site->frames[i];
+		is_past = is_past || site->frames[i]->is_importlib;
+	}
+	return NULL;
+}
+
+const struct model_frame *
+rank_loaded_again_at(const struct model *model, const struct model_site *site)
+{
+	const struct model_frame *importer = rank_is_below_import(site) ? importer_of(site) : NULL;
+	bool is_again = ANY(other, model->sites, model->site_count,
+	                    other->process == site->process && other->where == importer && is_interleaved(site, other));
+
+	return is_again ? importer : NULL;
+}
+
 ORDER_OF_POINTERS(compare_functions, struct model_site,
                   order_numbers(a->process, b->process) ?: rank_compare_functions(a, b))
 ORDER_OF_POINTERS(compare_lines_of_functions, struct model_site,
@@ -486,7 +528,7 @@ has_line_paused(const struct line_at_work *at_work, const struct model_site *sit
  * A line that holds half of all that was allocated since it began has run nearly alone, as the loading of a data set does; so has one whose
  * calls allocated nearly all, and which holds a good part of it. A loop that leaks
  * does other work between two of its blocks, and goes on. So a whole tick without a block of the line says that the loading is over. The
- * body of a module runs once, so what it keeps is no leak either.
+ * body of a module that is loaded once runs once, so what it keeps is no leak either.
  */
 static void
 judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const uint64_t *newest_bytes,
@@ -498,6 +540,7 @@ judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const ui
 	uint64_t volume_bytes = 0;
 	bool is_of_steps = false;
 	bool is_of_import = true;
+	bool is_again = false;
 	bool is_over = true;
 
 	for (size_t i = 0; i < count; i++) {
@@ -509,6 +552,7 @@ judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const ui
 
 		volume_bytes = while_bytes > volume_bytes ? while_bytes : volume_bytes;
 		is_of_import = is_of_import && rank_is_below_import(leaking[i]);
+		is_again = is_again || rank_loaded_again_at(model, leaking[i]) != NULL;
 		is_over = is_over && is_of_import && latest_ms[leaking[i]->process] > leaking[i]->first_ms;
 	}
 	bool is_alone = is_of_load ||
@@ -516,7 +560,7 @@ judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const ui
 	                 (live_bytes >= volume_bytes / 2 ||
 	                  (live_bytes >= volume_bytes / LOADED_PART &&
 	                   bytes_through(model, leaking[0]) >= volume_bytes / THROUGH_PART * (THROUGH_PART - 1))));
-	bool may_be_built_once = is_load_by_look(model, leaking[0], is_of_import || is_alone) && !is_of_steps;
+	bool may_be_built_once = is_load_by_look(model, leaking[0], is_of_import || is_alone) && !is_of_steps && !is_again;
 
 	is_over = may_be_built_once &&
 	          (is_over || has_line_paused(at_work, leaking[0]) || has_stopped(model, leaking, count));

@@ -429,6 +429,7 @@ uint64_t model_site_live(const struct model_site *site);
 /* Of one frame of the site's. */
 enum model_relation model_relation_of(const struct model_site *site, uint32_t frame_index);
 /* The line of the user's that called the site's function, past itself where it recurs; NULL = there is none. */
+bool model_has_tick(const uint64_t ticks[MODEL_TICK_WORDS], uint64_t tick); // born or alive
 const struct model_frame *model_caller_of(const struct model_site *site);
 int model_compare_functions(const struct model_frame *left, const struct model_frame *right); // 0 = one
 /* What the standard library called for the user's line, as a loop of events or a pool does, of a package; NULL: the line called it itself, or nobody did. */

@@ -228,8 +228,8 @@ ticks_of(const struct generation_sums *sums, const struct generation *generation
 	return ticks;
 }
 
-static bool
-has_tick(const uint64_t ticks[MODEL_TICK_WORDS], uint64_t tick)
+bool
+model_has_tick(const uint64_t ticks[MODEL_TICK_WORDS], uint64_t tick)
 {
 	return (ticks[tick / 64] >> tick % 64 & 1) != 0;
 }
@@ -248,7 +248,7 @@ count_by_ticks(const struct model_ticks *ticks, uint64_t allocated_count, struct
 	uint32_t seen = 0;
 
 	for (uint32_t tick = KMEM_CLOCK_MAX + 1; tick-- > 0;) {
-		if (!has_tick(ticks->born, tick))
+		if (!model_has_tick(ticks->born, tick))
 			continue;
 		first = tick;
 		last = born++ == 0 ? tick : last;
@@ -257,8 +257,8 @@ count_by_ticks(const struct model_ticks *ticks, uint64_t allocated_count, struct
 	bool is_recent = is_active(ticks->now, first, last);
 
 	for (uint32_t tick = first; tick <= last && born != 0; tick++) {
-		live[seen / step] += has_tick(ticks->born, tick) && has_tick(ticks->alive, tick);
-		seen += has_tick(ticks->born, tick);
+		live[seen / step] += model_has_tick(ticks->born, tick) && model_has_tick(ticks->alive, tick);
+		seen += model_has_tick(ticks->born, tick);
 	}
 	seen = (seen + step - 1) / step;
 	counts->total = seen;

@@ -282,6 +282,22 @@ often_text(const struct verdict_facts *facts, const struct rank_line *line, char
 	                      verdict_frame_text(drain, PLACE_ROOM));
 }
 
+/* A module's body runs in each load. False: it ran once. */
+static bool
+say_loads(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
+{
+	const struct model_frame *importer = rank_loaded_again_at(facts->model, line->telling);
+
+	if (importer == NULL)
+		return false;
+	say_next(
+		verdict,
+		"look at %s: it loads the module of %s again and again, and what earlier loads made stays: often in sys.modules, or in a list of "
+		"what was loaded",
+		verdict_frame_text(importer, PLACE_ROOM), verdict_line_text(line, PLACE_ROOM));
+	return true;
+}
+
 void
 say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
@@ -292,7 +308,7 @@ say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line,
 			line->where->function, verdict_line_text(line, PLACE_ROOM));
 		return;
 	}
-	if (say_holder(facts, line, verdict) || say_forgetful(facts, line, verdict)) {
+	if (say_holder(facts, line, verdict) || say_forgetful(facts, line, verdict) || say_loads(facts, line, verdict)) {
 		say_next(verdict, "%s", if_data_set(verdict, line));
 		return;
 	}

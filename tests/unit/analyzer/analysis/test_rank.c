@@ -245,6 +245,34 @@ TEST(a_table_that_an_import_makes_is_no_leak)
 	}
 }
 
+/* While one body runs, the line that imports it does nothing else; other threads may. */
+TEST(a_module_that_is_loaded_again_and_again_is_no_single_import)
+{
+	static const struct {
+		unsigned first, last, other; // ticks
+		bool is_importer;
+		enum model_leak_class wanted;
+	} cases[] = {
+		{ 3, 20, 10, true, MODEL_LEAK_LEAK },   { 3, 20, 3, true, MODEL_LEAK_STEADY },
+		{ 3, 20, 20, true, MODEL_LEAK_STEADY }, { 3, 20, 21, true, MODEL_LEAK_STEADY },
+		{ 9, 10, 10, true, MODEL_LEAK_STEADY }, { 3, 20, 10, false, MODEL_LEAK_STEADY },
+	};
+
+	EACH (one, cases, ARRAY_LEN(cases)) {
+		hand_model_make(&hand);
+		scene_add(&hand, "heap:41 12M leak volume_bytes=36M first_ms=100; heap:90 1M first_ms=200 tick=%u", one->other);
+		hand.sites[0].ticks.born[0] = UINT64_C(1) << one->first | UINT64_C(1) << one->last;
+		hand.frames[0][3].is_importlib = true;
+		hand.frames[0][3].is_user = false;
+		hand.stacks[0][hand.sites[0].frame_count++] = one->is_importer ? hand.sites[1].where : &hand.frames[1][3];
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(hand.sites[0].leak, one->wanted);
+		assert_int_equal(hand.sites[0].may_be_built_once, one->wanted == MODEL_LEAK_STEADY);
+		assert_ptr_equal(rank_loaded_again_at(&hand.model, &hand.sites[0]),
+		                 one->wanted == MODEL_LEAK_LEAK ? hand.sites[1].where : NULL);
+	}
+}
+
 /* Generations: of 400, and of the latest 100. */
 TEST(what_stays_evenly_is_a_leak_whatever_comes_between)
 {
