@@ -140,13 +140,9 @@ tells_more(const struct verdict_facts *facts, const struct rank_line *line)
 }
 
 static void
-forget_trifling_growth(const struct ranked *live, struct rank_line *line)
+forget_trifling_growth(struct rank_line *line)
 {
-	const struct model_site *const *sites = &live->sites[line->first_site];
-	uint64_t unjudged_bytes = SUM_OF(site, sites, line->site_count,
-	                                 rank_may_accumulate(*site) ? (*site)->live_bytes : 0);
-
-	if (line->leak == MODEL_LEAK_LEAK && line->leaking_bytes + unjudged_bytes < line->live_bytes / GROWING_PART)
+	if (line->leak == MODEL_LEAK_LEAK && line->leaking_bytes < line->live_bytes / GROWING_PART)
 		line->leak = MODEL_LEAK_STEADY;
 }
 
@@ -162,7 +158,7 @@ find_next(struct verdict_facts *facts, const struct ranked *live)
 		if (line->live_bytes >= facts->top_live.live_bytes / NEXT_PART &&
 		    line->live_bytes >= facts->live_bytes / NEXT_LIVE_PART)
 			facts->next_live = *line;
-		forget_trifling_growth(live, &facts->next_live);
+		forget_trifling_growth(&facts->next_live);
 		return;
 	}
 }
@@ -491,7 +487,7 @@ verdict_live_gather(struct verdict_facts *facts)
 	for (size_t i = 0; i < model->process_count; i++)
 		is_meant[i] = model->process_count == 1 || is_over || ran_at_end(facts, &model->processes[i], end_ns);
 	find_top(facts, live, is_meant);
-	forget_trifling_growth(live, &facts->top_live);
+	forget_trifling_growth(&facts->top_live);
 	sum_leaking(facts, live);
 	if (is_over && model->process_count > 1) {
 		memset(is_meant, 0, model->process_count * sizeof(*is_meant));

@@ -307,6 +307,27 @@ TEST(a_queue_that_lags_stays_evenly_but_for_its_oldest_blocks)
 	              "allocated_count=");
 }
 
+/* A site of few samples has few generations. */
+TEST(what_is_too_new_to_judge_grows_with_the_leak_beside_it)
+{
+	static const struct {
+		const char *scene;
+		uint64_t wanted;
+	} cases[] = {
+		{ "heap:41 70M leak; heap:41 30M gens=4/4/1/1", 100 * MIB },
+		{ "heap:41 70M leak; heap:41 30M gens=3/4/1/1", 70 * MIB }, // some of it was released
+		{ "heap:41 70M leak; heap:42 30M gens=4/4/1/1", 70 * MIB }, // another line
+		{ "heap:41 70M gens=4/4/1/1; heap:41 30M gens=4/4/1/1", 0 },
+	};
+
+	EACH (one, cases, ARRAY_LEN(cases)) {
+		struct ranked *ranked = ranked_by(&rank_leaks, one->scene);
+
+		assert_int_equal(ranked->lines[0].leaking_bytes, one->wanted);
+		rank_free(ranked);
+	}
+}
+
 TEST(many_small_sites_below_one_line_are_one_leak)
 {
 	static const struct class_case cases[] = {
