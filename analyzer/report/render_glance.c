@@ -121,6 +121,7 @@ struct rows {
 	uint64_t total_bytes;  // of all lines
 	uint64_t end_bytes;    // of the peak: what was left at the end, where that is to be said; 0 = it is not
 	bool is_without_cache; // the cache of PyTorch is left out: its tensors are told
+	bool has_mappings;     // that several processes may have
 };
 
 /* Keeps the largest, in order. */
@@ -230,6 +231,7 @@ gather(struct report *report, const struct moment *moment, struct rows *rows)
 		if (line.is_address_space || bytes == 0 || !(line.is_device ? moment->has_devices : moment->has_host))
 			continue;
 		rows->total_bytes += bytes;
+		rows->has_mappings = rows->has_mappings || line.is_in_each;
 		if (line.of.is_import) {
 			import_bytes += bytes;
 			continue;
@@ -400,8 +402,9 @@ put_heading(const struct rows *rows, const struct moment *moment, const struct r
 		              UNITS_COUNT(report->process_count));
 	if (is_apart)
 		(void)fputs(" of each kind of memory", stream);
-	(void)fprintf(stream, " (%s in %s%s", UNITS_BYTES(rows->total_bytes),
+	(void)fprintf(stream, " (%s in %s%s%s", UNITS_BYTES(rows->total_bytes),
 	              is_apart || (is_of_many && is_of_host) ? "sum" : "all",
+	              rows->has_mappings ? ", shared mappings in each" : "",
 	              rows->is_without_cache ? ", without what PyTorch caches" : "");
 	if (is_more)
 		(void)fprintf(stream, ", at most %s of it in memory", UNITS_BYTES(report->processes[0].max_resident_bytes));

@@ -445,6 +445,7 @@ struct remarks {
 	bool has_untouched;
 	bool has_errors;
 	bool has_relations;
+	bool has_mappings; // that several processes may have
 	bool has_addresses;
 	const struct model_frame *absent; // of a module that does not lie here as it was recorded; NULL = none
 };
@@ -486,6 +487,7 @@ add_line(const struct report *report, size_t number, const struct table *table, 
 	if (line.way_count != 0 && table->shown == shown_live) // once in a report
 		render_holder(&line.ways[0], line.held_samples, document);
 	render_stack(report, &line, options, document);
+	remarks->has_mappings |= line.is_in_each;
 	remarks->has_relations |= line.where.relation != MODEL_RELATION_OWN;
 	note_frame(remarks, line.largest.of.where, line.where.offset);
 	for (uint32_t i = 0; i < line.largest.of.frame_count && options->is_native; i++)
@@ -504,6 +506,7 @@ add_remarks(const struct remarks *remarks, struct document *document)
 		{ remarks->has_errors, "≈ estimated from a sample of small Python objects; see docs/report.md" },
 		{ remarks->has_relations,
 		  "[while], [started by]: allocated by threads that ran no line of yours; see docs/report.md" },
+		{ remarks->has_mappings, "a shared mapping is counted in each process that has it" },
 		{ module[0] != '\0',
 		  TEXT(512, "%s+0x...: %s %s", module, module, module[0] != '\0' ? remarks->absent->absence : "") },
 		{ remarks->has_addresses, "NAME+0x...: no symbols for NAME; install its debug package, or build it with -g" },

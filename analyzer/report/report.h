@@ -321,6 +321,7 @@ struct report_line {
 		may_be_built_once; // of class leak, but perhaps a data set: little else was allocated meanwhile, or it is too new
 	bool is_device;
 	bool is_address_space; // holds no memory
+	bool is_in_each;       // shared mappings of several processes: one that is the same is counted in each
 	bool is_start_up;      // of imports: the start of the interpreter
 	const char *import;    // of imports: the top-level module; "" = unknown
 	unsigned type_count;   // of all its sites

@@ -63,6 +63,8 @@ report_line_figures(const struct report *report, size_t number)
 		.may_be_built_once = rank_may_be_built_once(line->telling),
 		.is_device = domain_is_driver(domain->id.kind),
 		.is_address_space = domain_is_address_space(domain->id.kind),
+		.is_in_each = domain->id.kind == DOMAIN_SHARED && rows->model->process_count > 1 &&
+		              (line->site_count > 1 || line->largest->process_count > 1),
 		.is_start_up = line->is_import && rank_is_start_up(line->largest),
 		.import = line->is_import ? line->largest->import : "",
 	};

@@ -321,7 +321,7 @@ say_refused_requests(const struct told *told)
 
 #define LINE_OF_ALL                                                                                       \
 	" Summed over all its processes, {bytes} [of the {whole} of {line_domain} that they held {at_ends} ]" \
-	"was [{arena_words}][{!arena_words}allocated at {where}][, {in_processes}]."
+	"was [{arena_words}][{!arena_words}allocated at {where}][, {in_processes}][{?shared_line}, each mapping counted in each process that has it]."
 #define PART_OF "{bytes} of {live_whole} ({share}{error}) was "
 #define DOMAIN_PART "{bytes} of {domain_whole} ({share}{error}) was "
 #define MAY_GROW \
