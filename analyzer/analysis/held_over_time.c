@@ -540,4 +540,8 @@ held_over_time_classify(struct model *model)
 			find_full_caches(model, process);
 		}
 	}
+	for (size_t i = 0; i < model->site_count; i++) {
+		if (model->sites[i].leak == MODEL_LEAK_LEAK && rank_is_unsent(model, &model->sites[i]))
+			model->sites[i].leak = MODEL_LEAK_BACKLOG;
+	}
 }

@@ -19,7 +19,7 @@
  *
  *   swept    where they were released then, while next to nothing else was allocated any more, by a program that ended by itself; sets their
  *            `swept_bytes`
- *   backlog  where the peak is the end, and generations say `steady`
+ *   backlog  where the peak is the end, and generations say `steady`; and what would be a leak, but waits in a transport to be written
  *   leak     the same, where they are too few to judge
  *
  * After rank_leaks_classify(): what is a leak by its generations stays one.

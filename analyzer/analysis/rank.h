@@ -92,7 +92,7 @@ bool rank_domain_matches(const char *name, const char *wanted);
 /*
  * Sets `leak` of every site, by surviving generations: a leak still holds blocks from at least 75 % of the generations since it appeared (or,
  * of many, about as many in each quarter of what was allocated) and 70 % of the latest quarter, has seen 6 of them, and the line holds 64 KiB
- * (of a large process a 256th of its peak, up to 1 MiB) more than a few of the blocks that it works with and releases again. One that adds
+ * (of a run that ended by itself a 256th of its peak, up to 1 MiB) more than a few of the blocks that it works with and releases again. One that adds
  * fewer and fewer is `filling`.
  */
 void rank_leaks_classify(struct model *model);
@@ -136,6 +136,9 @@ bool rank_is_too_new(const struct model_site *site);
  * stack leads there, or a local variable of a function that the line called.
  */
 bool rank_is_of_call(const struct model *model, const struct model_site *site);
+
+/* Has a look found that it waits in a transport of asyncio to be written? */
+bool rank_is_unsent(const struct model *model, const struct model_site *site);
 
 /* Left behind by importing a library: an import stands between the allocation and the user's own code. Start-up, too. */
 bool rank_is_import(const struct model_site *site);

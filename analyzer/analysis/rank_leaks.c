@@ -482,6 +482,14 @@ rank_is_of_call(const struct model *model, const struct model_site *site)
 	       !model_holders_is_grown_elsewhere(way, site);
 }
 
+bool
+rank_is_unsent(const struct model *model, const struct model_site *site)
+{
+	const struct holders_way *way = way_of(model, site);
+
+	return way != NULL && model_holders_is_unsent(way);
+}
+
 /* No data set is what nothing leads to. */
 static bool
 is_load_by_look(const struct model *model, struct model_site *site, bool guess)
@@ -571,11 +579,12 @@ judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const ui
 	}
 }
 
-/* Beside a large peak the caches of libraries, which fill over a whole run and have a bound, are no finding. */
+/* Of a run that ended by itself: beside a large peak the caches of libraries, which fill over a whole run and have a bound, are no finding. */
 static uint64_t
 floor_bytes(const struct model *model, const struct model_site *site)
 {
-	uint64_t part_bytes = model->processes[site->process].peak_bytes / LEAK_FLOOR_PART;
+	const struct model_process *process = &model->processes[site->process];
+	uint64_t part_bytes = process->state == KMEM_STATE_CLEAN_EXIT ? process->peak_bytes / LEAK_FLOOR_PART : 0;
 
 	if (model->domains[site->domain].id.kind == DOMAIN_PYTHON_ARENA)
 		return ARENA_FLOOR_BYTES;

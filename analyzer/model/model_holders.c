@@ -98,6 +98,14 @@ model_holders_are_circles(const struct holders_way *way)
 }
 
 bool
+model_holders_is_unsent(const struct holders_way *way)
+{
+	return ANY(step, way->steps, way->step_count,
+	           text_starts(step->name, "asyncio.") && strstr(step->name, "Transport") != NULL &&
+	               step->by == WAY_BY_ATTRIBUTE && strcmp(step->member, "_buffer") == 0);
+}
+
+bool
 model_holders_came_late(const struct holders *holders)
 {
 	const struct holders_way *way = holders->line_count != 0 ? model_holders_way(&holders->lines[0]) : NULL;

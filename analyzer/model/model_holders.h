@@ -165,6 +165,8 @@ const struct holders_line *model_holders_of(const struct model *model, const str
                                             enum domain_kind kind);
 /* Are they objects of Python's to which nothing leads but themselves, which their counters keep alive? A lost block of C is none. */
 bool model_holders_are_circles(const struct holders_way *way);
+/* Does it go through what a transport of asyncio has still to write, as of a writer that nobody drains? */
+bool model_holders_is_unsent(const struct holders_way *way);
 /* Was the program letting go of what the first line holds? */
 bool model_holders_came_late(const struct holders *holders);
 /* Did another line than the site's ask for the container's storage? False where that is not known. */

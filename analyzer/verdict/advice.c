@@ -244,6 +244,7 @@ ADVICE_TEST(is_perhaps_kept, is_line_known(facts, verdict) && !verdict_is_backlo
                                    verdict_is_most_of_live(facts, facts->top_live.live_bytes)) ||
                                   is_holder_known(facts, &facts->top_live)))
 ADVICE_TEST(is_backlog, verdict_is_backlog(facts))
+ADVICE_TEST(is_unsent, is_backlog(facts, verdict) && rank_is_unsent(facts->model, facts->top_live.largest))
 ADVICE_TEST(is_anything, true)
 
 #define FREED                                                                                                                 \
@@ -358,6 +359,7 @@ static const struct advice rows[] = {
 	          "the program more memory" },
 	{ "import-less", are_imports_most,
 	  .text = "give the program more memory, or import less: most of what was live was left by imports" },
+	{ "bound-backlog", is_unsent, .kept_line = TOP },
 	{ "bound-backlog", is_backlog, .kept_line = TOP,
 	  .text = ", or release them faster: it takes more than is released; or give the program more memory" },
 	{ "share-what-children-read", is_copied_too,

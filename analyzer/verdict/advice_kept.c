@@ -198,6 +198,11 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 	else if (wrapper != NULL)
 		say_next(verdict, "bound the cache that is %s (maxsize of lru_cache): it keeps %s alive",
 		         verdict_way_text(way, 0, (size_t)(wrapper - way->steps), false, VERDICT_WAY_ROOM), blocks);
+	else if (model_holders_is_unsent(way))
+		say_next(
+			verdict,
+			"wait for the other side after each write at %s (await drain()): it reads more slowly than that, and %s wait in %s",
+			place, blocks, holder);
 	else if (is_container && is_added)
 		say_next(
 			verdict,

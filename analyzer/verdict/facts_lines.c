@@ -633,7 +633,9 @@ verdict_is_accumulating(const struct verdict_facts *facts)
 bool
 verdict_is_backlog(const struct verdict_facts *facts)
 {
-	return facts->top_live.leak == MODEL_LEAK_BACKLOG && facts->top_live.live_count >= BACKLOG_BLOCKS_MIN &&
+	return facts->top_live.leak == MODEL_LEAK_BACKLOG &&
+	       (facts->top_live.live_count >= BACKLOG_BLOCKS_MIN ||
+	        rank_is_unsent(facts->model, facts->top_live.largest)) &&
 	       verdict_is_most_of_live(facts, facts->top_live.live_bytes);
 }
 

@@ -614,6 +614,7 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	WORDS(beside_growth, rank_may_be_built_once(line->telling) ? "may be a leak" : "look like a leak")                 \
 	TEST(top_leaks, facts->top_live.leak == MODEL_LEAK_LEAK)                                                           \
 	WORDS(at_ends, finding->kind == FINDING_PEAK_LINE_OF_ALL ? "at their peaks" : "at their ends")                     \
+	TEST(unsent, rank_is_unsent(facts->model, line->largest))                                                          \
 	TEST(shared_line, facts->model->domains[line->domain].id.kind == DOMAIN_SHARED)                                    \
 	WORDS(arena_words, arena_words(facts, finding))                                                                    \
 	PUT(in_processes)                                                                                                  \

@@ -378,7 +378,8 @@ static const struct {
 	[FINDING_ACCUMULATES] = { .text = " It {growth}.[ Only {growing} of it grows.]" GENERATIONS "[ {kept_steps}.]" },
 	[FINDING_MAY_ACCUMULATE] = { .text = " It" MAY_GROW },
 	[FINDING_FILLING] = { .text = " It keeps its blocks, but adds fewer and fewer, as a cache that fills: it seems to end at about {whole}." },
-	[FINDING_BACKLOG] = { .text = " Its blocks are released late, or fewer than it takes: a backlog, such as a queue that is drained too slowly." },
+	[FINDING_BACKLOG] = { .text = "[{?unsent} It is a backlog: what was written waits in a transport of asyncio until the other side reads it.]"
+	                              "[{!unsent} Its blocks are released late, or fewer than it takes: a backlog, such as a queue that is drained too slowly.]" },
 	[FINDING_HOLDER] = { .say = say_holder_way },
 	[FINDING_NEXT_LINE] = { .text = " Another {bytes} ({share}{error}) was allocated at [{?same_line}the same line in {line_domain}][{!same_line}{where}]"
 	                                "{next_growth}." },

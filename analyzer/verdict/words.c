@@ -14,6 +14,7 @@
 #include "base/items.h"
 #include "base/memory.h"
 #include "base/text_clean.h"
+#include "base/text_start.h"
 #include "base/units.h"
 #include "model/model_library.h"
 
@@ -138,14 +139,22 @@ verdict_is_of_recursion(const struct verdict_facts *facts, const struct rank_lin
 const char *
 verdict_way_text(const struct holders_way *way, size_t first, size_t count, bool is_cut, char text[VERDICT_WAY_BYTES])
 {
-	static const char end[] = " ...";
+	static const char arrow[] = " -> ";
 	OWNED char *words = model_way_words(way, first, count, is_cut);
 	size_t bytes = strlen(words);
-	bool is_long = bytes > VERDICT_WAY_BYTES - sizeof(end);
 
-	if (is_long)
-		bytes = text_whole(words, VERDICT_WAY_BYTES - sizeof(end));
-	return memory_text_in(text, VERDICT_WAY_BYTES, "%.*s%s", (int)bytes, words, is_long ? end : "");
+	if (bytes < VERDICT_WAY_BYTES)
+		return memory_text_in(text, VERDICT_WAY_BYTES, "%s", words);
+	/* Its first and its last steps tell most. */
+	const char *last = strstr(&words[bytes - VERDICT_WAY_BYTES / 2], arrow) ?: "";
+	size_t room = VERDICT_WAY_BYTES - sizeof(" -> ...") - strlen(last);
+	size_t head = room;
+
+	while (head > 0 && !text_starts(&words[head], arrow))
+		head--;
+	if (head == 0)
+		return memory_text_in(text, VERDICT_WAY_BYTES, "%.*s ...%s", (int)text_whole(words, room), words, last);
+	return memory_text_in(text, VERDICT_WAY_BYTES, "%.*s -> ...%s", (int)head, words, last);
 }
 
 const char *

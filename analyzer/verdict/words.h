@@ -28,7 +28,7 @@ const char *verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT
 /* The same of a frame. */
 const char *verdict_frame_text(const struct model_frame *frame, char text[PLACE_TEXT_BYTES]);
 
-/* The first part of a way to what is held, cut: "local `service` of main() (grow.py:6) -> Cache .pages ...". bytes: of it at most. */
+/* A way to what is held; of a long one the first and the last part: "local `service` of main() (grow.py:6) -> ... -> Cache .pages". */
 #define VERDICT_WAY_BYTES 320
 #define VERDICT_WAY_ROOM ((char[VERDICT_WAY_BYTES]){ 0 }) // as PLACE_ROOM
 const char *verdict_way_text(const struct holders_way *way, size_t first, size_t count, bool is_cut,

@@ -4,6 +4,8 @@
 #include "verdict_case.h"
 #include "made_ways.h"
 
+#include "verdict/words.h"
+
 /* What can be raised is named: a limit that nobody set cannot be. */
 TEST(who_may_raise_something_is_told_what)
 {
@@ -124,6 +126,28 @@ TEST(how_many_blocks_a_caller_keeps_is_as_exact_as_it_is_known)
 	next(": 4,190,506 of 4,190,506 blocks that ");
 	told(NULL, NULL, "name heap python/object; model sample_bytes=1K; " KEPT);
 	next(": ≈4,190,000 of ≈4,190,000 blocks that ");
+}
+
+/* What it ends with tells most. */
+TEST(of_a_long_way_the_middle_is_left_out)
+{
+	struct holders_way way = made_way((struct holders_way){
+		HEAD(HELD, 32, "", 0, ""),
+		STEPS(ROOT(GLOBAL, "_active", "threading"),
+	          CONTAINER("dict", 1, .by = WAY_BY_ITEM, .member = "139813088917184"),
+	          OBJECT("asyncio.unix_events._UnixSubprocessTransport", .by = WAY_BY_ATTRIBUTE, .member = "_protocol"),
+	          OBJECT("asyncio.subprocess.SubprocessStreamProtocol", .by = WAY_BY_ATTRIBUTE, .member = "stdin"),
+	          OBJECT("asyncio.subprocess.SubprocessStreamProtocol", .by = WAY_BY_ATTRIBUTE, .member = "stdin"),
+	          OBJECT("asyncio.streams.StreamWriter", .by = WAY_BY_ATTRIBUTE, .member = "_transport"),
+	          OBJECT("asyncio.unix_events._UnixWritePipeTransport", .by = WAY_BY_ATTRIBUTE, .member = "_buffer"),
+	          OBJECT("bytearray")) });
+	const char *text = verdict_way_text(&way, 0, way.step_count, false, VERDICT_WAY_ROOM);
+
+	assert_true(strlen(text) < VERDICT_WAY_BYTES);
+	assert_ptr_equal(strstr(text, "global `_active` of module threading -> dict"), text);
+	assert_non_null(strstr(text, " -> ... -> asyncio."));
+	assert_string_equal(strstr(text, " ._transport"),
+	                    " ._transport -> asyncio.unix_events._UnixWritePipeTransport ._buffer -> bytearray");
 }
 
 RUN_TESTS(verdict_case_begin, NULL)

@@ -259,6 +259,31 @@ TEST(what_held_the_line_is_said_and_becomes_the_advice)
 	}
 }
 
+TEST(what_waits_in_a_transport_is_a_backlog)
+{
+	struct holders_way way = made_way((struct holders_way){
+		HEAD(HELD, 32, "", 0, ""),
+		STEPS(ROOT(LOCAL, "archive", "main() (a.py:3)"), OBJECT("Archive", .by = WAY_BY_ATTRIBUTE, .member = "process"),
+	          OBJECT("asyncio.unix_events._UnixWritePipeTransport", .by = WAY_BY_ATTRIBUTE, .member = "_buffer"),
+	          OBJECT("bytearray")) });
+	struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
+	struct holders holders;
+	struct model_site *site = make_held(&line, &holders, 300 * MIB);
+
+	hand_model_generations(site, 12, 12, 3, 3);
+	site->volume_bytes = 310 * MIB;
+	hand.heartbeat.available_bytes = 100 * MIB;
+	verdict_waited(SIGKILL);
+	assert_advised(&verdict, "bound-backlog");
+	assert_int_equal(site->leak, MODEL_LEAK_BACKLOG);
+	assert_non_null(strstr(verdict.text, "It is a backlog: what was written waits in a transport of asyncio"));
+	assert_string_equal(
+		verdict.next,
+		"wait for the other side after each write at train.py:41 epoch (await drain()): it reads more slowly than "
+		"that, and the blocks of train.py:41 epoch wait in local `archive` of main() (a.py:3) -> Archive .process -> "
+		"asyncio.unix_events._UnixWritePipeTransport ._buffer -> bytearray");
+}
+
 /* Whatever the line's class is: to act on what was found is more than to hold less. */
 TEST(what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too)
 {
