@@ -312,6 +312,25 @@ holder_search_above(const struct holder_search *search, uint32_t sample, uint32_
 }
 
 bool
+holder_search_is_uncollected(const struct holder_search *search, uint32_t node)
+{
+	const struct python_type *type = search->nodes[node].object.type;
+
+	if (type == NULL || type->is_collected)
+		return false;
+	const uint32_t *first = search->graph.first[GRAPH_ALONG] + node + 1;
+	OWNED uint32_t *nodes = memory_zeroed(search->node_count, sizeof(*nodes));
+	OWNED uint32_t *above = memory_zeroed(search->node_count, sizeof(*above));
+
+	if (holder_search_above(search, node, nodes, above, search->node_count) == 0)
+		return false;
+	above[node] = node; // it leads to itself
+	return ANY(number, &search->graph.numbers[GRAPH_ALONG][first[0]], first[1] - first[0],
+	           search->graph.edges[*number].cost != GRAPH_NO_WAY &&
+	               above[search->graph.edges[*number].ends[1]] != GRAPH_NO_EDGE);
+}
+
+bool
 holder_search_unseen(struct holder_search *search, uint32_t sample, uint32_t *node, uint64_t *counted, uint64_t *seen)
 {
 	OWNED uint32_t *above = memory_zeroed(search->node_count, sizeof(*above));

@@ -167,6 +167,9 @@ bool holder_search_is_done(const struct holder_search *search, uint32_t sample);
 size_t holder_search_above(const struct holder_search *search, uint32_t sample, uint32_t *nodes, uint32_t *above,
                            size_t max);
 
+/* Is it an object that the garbage collector does not see, and ways from it lead back to it? */
+bool holder_search_is_uncollected(const struct holder_search *search, uint32_t node);
+
 /*
  * Does a node on the way to this sample, or the sample itself, have counted references that were not found? *node: the first such node.
  */

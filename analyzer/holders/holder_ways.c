@@ -390,7 +390,7 @@ farthest(const struct holder_search *search, const uint32_t *nodes, size_t count
 
 /* What leads to the sample without a root, from far to near: lost blocks, or the end of a long chain. */
 static void
-read_above(struct holder_search *search, uint32_t sample, bool is_lost, struct holder_way *way)
+read_above(struct holder_search *search, uint32_t sample, bool is_lost, struct text_pool *texts, struct holder_way *way)
 {
 	OWNED struct chain *chain = memory_zeroed(1, sizeof(*chain));
 	OWNED uint32_t *found = memory_zeroed(search->node_count, sizeof(*found));
@@ -417,6 +417,10 @@ read_above(struct holder_search *search, uint32_t sample, bool is_lost, struct h
 		nodes[count++] = search->edges[path[length]].from;
 	}
 	make_chain(search, nodes, edges, count, 0, chain);
+	const uint32_t *unseen = FIRST(node, found, is_lost ? found_count : 0, holder_search_is_uncollected(search, *node));
+
+	if (unseen != NULL)
+		way->told.uncollected = type_name(search->nodes[*unseen].object.type, texts);
 	if (is_lost)
 		count_graph(search, chain);
 	keep_steps(search, chain, 0, sample, way);
@@ -449,13 +453,13 @@ read_without_root(struct holder_search *search, uint32_t sample, struct text_poo
 		                    counted, UNITS_S(counted), seen, seen == 1 ? "was" : "were");
 	} else if (!holder_search_is_done(search, sample)) {
 		way->told.kind = HOLDERS_UNFINISHED;
-		read_above(search, sample, false, way);
+		read_above(search, sample, false, texts, way);
 		reason = "it is in a long chain";
 	} else if (search->look->ranges.shared_bytes != 0) {
 		way->told.kind = HOLDERS_UNREAD;
 	} else {
 		way->told.kind = HOLDERS_LOST;
-		read_above(search, sample, true, way);
+		read_above(search, sample, true, texts, way);
 	}
 	way->begins = reason != NULL ? HOLDER_BEGINS_AS_TOLD : HOLDER_BEGINS_NOWHERE;
 	if (reason != NULL)
@@ -511,8 +515,10 @@ holder_way_read(struct holder_search *search, uint32_t sample, struct text_pool 
 {
 	OWNED struct chain *chain = memory_zeroed(1, sizeof(*chain));
 
-	*way = (struct holder_way){ .root = search->nodes[sample].way_root,
-		                        .told = { .kind = HOLDERS_HELD, .text = "", .container = "", .module = "" } };
+	*way = (struct holder_way){
+		.root = search->nodes[sample].way_root,
+		.told = { .kind = HOLDERS_HELD, .text = "", .container = "", .module = "", .uncollected = "" }
+	};
 	if (!is_way_told(search, sample)) {
 		read_without_root(search, sample, texts, way);
 		return;

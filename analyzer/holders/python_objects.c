@@ -254,6 +254,7 @@ read_type(struct python_objects *python, uint64_t addr)
 	read.has_managed_dict = (read.flags & python->shape->type_managed_flags & PYTHON_TYPE_MANAGED_DICT) != 0;
 	read.has_inline_values = python_shape_attributes(python->shape) == PYTHON_ATTRIBUTES_INLINE &&
 	                         read.has_managed_dict && (read.flags & FLAG_INLINE_VALUES) != 0;
+	read.is_collected = (read.flags & FLAG_COLLECTED) != 0;
 	read.prefix_bytes = prefix_of(python, read.flags);
 	type = memory_zeroed(1, sizeof(*type));
 	*type = read;

@@ -44,6 +44,7 @@ struct python_type {
 	uint64_t addr;
 	enum python_type_kind kind;
 	bool is_exception;
+	bool is_collected; // the garbage collector sees its objects
 	bool is_of_python; // a class statement made it, or type()
 	bool has_managed_dict;
 	bool has_inline_values;

@@ -94,7 +94,8 @@ line_in(const struct holders *holders, const struct model_frame *where, bool is_
 bool
 model_holders_are_circles(const struct holders_way *way)
 {
-	return way->kind == HOLDERS_LOST && way->step_count != 0 && way->steps[0].kind == WAY_OBJECT;
+	return way->uncollected[0] != '\0' ||
+	       (way->kind == HOLDERS_LOST && way->step_count != 0 && way->steps[0].kind == WAY_OBJECT);
 }
 
 bool

@@ -102,7 +102,8 @@ struct holders_way {
 	const char *grown_at; // where its storage was asked for; "" = not known
 	enum way_call call;   // its root is a local variable of a library's function, or of native code below Python
 	const char *module;   // of Python: whose the container is, else whose the root is; "" = none, or the script itself
-	const char *grown_file; // of grown_at; "" = not known
+	const char *grown_file;  // of grown_at; "" = not known
+	const char *uncollected; // of a circle, a type that the garbage collector does not see; "" = none
 	size_t step_count; // held: from the root to the block; lost: what leads there; unseen: the object; unfinished: why
 	struct way_step *steps;
 };

@@ -52,6 +52,8 @@ static const struct json_field way_fields[] = {
 	JSON_FIELD(module,
 	           "Of Python: of the class that has the container, else of the root; \"\" = none, or the script itself."),
 	JSON_FIELD(grown_file, "The source file of grown_at; \"\" = not known."),
+	JSON_FIELD(uncollected,
+	           "Of a circle, a type that the garbage collector cannot see, so that it frees none of it; \"\" = none."),
 };
 const struct json_object model_way_object = { "way", "How some samples are held.", JSON_ROWS_OF(way_fields),
 	                                          sizeof(OWNER), NULL };

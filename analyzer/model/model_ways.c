@@ -130,7 +130,10 @@ model_way_sentence(const struct holders_way *way, uint64_t samples)
 		[HOLDERS_UNSEEN] = "by something that was not found: ",
 		[HOLDERS_UNREAD] = "by nothing that was read; memory that other processes share was not",
 	};
-	const char *lost = way->kind != HOLDERS_LOST        ? ""
+	const char *lost = way->kind != HOLDERS_LOST ? ""
+	                   : way->uncollected[0] != '\0'
+	                       ? TEXT(256, "in a circle, which gc.collect() cannot free, for it does not see %s: ",
+	                              way->uncollected)
 	                   : model_holders_are_circles(way) ? "in a circle, which gc.collect() frees: "
 	                   : way->text[0] != '\0'           ? "only lost blocks lead there: "
 	                                                    : "no pointer leads there";

@@ -173,7 +173,12 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 	bool is_added = is_grown_elsewhere && is_grown_from_outside(way);
 	bool is_container = holder_text(way, is_grown_elsewhere && !is_added, holder);
 
-	if (model_holders_are_circles(way))
+	if (way->uncollected[0] != '\0')
+		say_next(
+			verdict,
+			"break the circle that holds the objects of %s (weakref), or give %s tp_traverse and tp_clear: the garbage collector does not see it, so gc.collect() frees none of them",
+			place, way->uncollected);
+	else if (model_holders_are_circles(way))
 		say_next(
 			verdict,
 			"nothing but themselves holds the objects of %s: such circles wait for the garbage collector. Is it off "

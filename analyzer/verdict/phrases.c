@@ -202,7 +202,8 @@ say_holder_way(const struct told *told)
 	if (way->kind == HOLDERS_UNFINISHED)
 		say(verdict, "there was no time to find what holds %s.", to_most);
 	else if (model_holders_are_circles(way))
-		say(verdict, "%s were in circles of objects, which the garbage collector (gc) frees.", most);
+		say(verdict, "%s were in circles of objects, which the garbage collector (gc) %s%s.", most,
+		    way->uncollected[0] != '\0' ? "cannot free: it does not see " : "frees", way->uncollected);
 	else if (way->kind == HOLDERS_LOST && way->text[0] != '\0')
 		say(verdict, "only lost blocks led to %s any more: %s.", to_most, text);
 	else if (way->kind == HOLDERS_LOST)

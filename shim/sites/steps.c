@@ -4,7 +4,7 @@
  * Two stacks of one thread, one after the other, have the same frames from the outer end to some depth. What differs there tells:
  *
  *   the same code, and its line goes back         a round of a loop in that frame, or the function was called again
- *   the same site again, with few events between  a round of a loop at that line
+ *   the same site again, with few events between  a round of a loop at that line, if no library runs below it: that may have a loop of its own
  *   other code, called by the same line           that line calls several functions, perhaps in turn; one of two orders counts as a round
  *   a library ran, and now it runs your function  a round of that function: a request, a callback
  *   the line goes on, or one stack has no frame   nothing
@@ -53,10 +53,10 @@ enum says { UNKNOWN, NOTHING, STANDS_STILL, ROUND_OF_CURRENT, ROUND_OF_CANDIDATE
 /* Of the process. relaxed, all: several threads may make steps; an estimate loses one at worst. */
 static _Atomic uint64_t loop_key; // of the loop that is counted; 0 = none
 static _Atomic uint32_t loop_slot;
-static _Atomic bool is_loop_library;      // as in struct steps_loop
 static _Atomic bool is_loop_of_threads;   // each round is a thread
 static _Atomic uint64_t thread_key;       // what the latest threads were made to run
 static _Atomic uint32_t threads_with_key; // how many of them, one after the other
+static _Atomic uint64_t threads_count;    // steps of the process, at the latest of them
 static _Atomic uint32_t restarts;
 static _Atomic uint64_t cells_seen;
 static _Atomic uint32_t cell_number; // In[12] of the newest
@@ -149,16 +149,16 @@ loop_at(const struct kmem_stack *stack, uint32_t index, uint32_t depth, uint64_t
 	};
 }
 
-/* The innermost frame of the user's; false: there is none. */
+/* The innermost frame of Python, or of all where there is none; false: it is not the user's, who may stand at one call of a library (T3). */
 static bool
 users_depth(const struct kmem_stack *stack, uint32_t *depth)
 {
 	bool has_python = (stack->record.flags & KMEM_STACK_EVALUATOR_CUT) != 0;
 
-	for (uint32_t i = stack->frame_count < DEPTH_MAX ? stack->frame_count : DEPTH_MAX; i > 0; i--) {
+	for (uint32_t i = stack->frame_count; i > 0; i--) {
 		*depth = i - 1;
-		if (is_users(frame_at(stack, i - 1), has_python))
-			return true;
+		if (!has_python || (frame_at(stack, i - 1) & KMEM_FRAME_PYTHON) != 0)
+			return is_users(frame_at(stack, i - 1), has_python);
 	}
 	return false;
 }
@@ -251,18 +251,9 @@ widen(struct steps_loop *loop, const struct steps_loop *other)
 	return is_wider;
 }
 
-/* A server is one line that runs a library, and the library calls the functions that serve. */
-static bool
-is_served(const struct steps_loop *outer, const struct steps_loop *inner)
-{
-	return outer->is_library && inner->kind == STEPS_CALLED && outer->depth < inner->depth;
-}
-
 static bool
 is_around(const struct steps_loop *outer, const struct steps_loop *inner)
 {
-	if (is_served(outer, inner) || is_served(inner, outer))
-		return outer->kind == STEPS_CALLED;
 	if (outer->depth != inner->depth)
 		return outer->depth < inner->depth;
 	return outer->kind == STEPS_CALLED ? inner->kind != STEPS_CALLED
@@ -362,7 +353,6 @@ claim(const struct steps_loop *loop, uint16_t slot)
 {
 	atomic_store_explicit(&loop_key, key_of(loop), memory_order_relaxed);
 	atomic_store_explicit(&loop_slot, slot, memory_order_relaxed);
-	atomic_store_explicit(&is_loop_library, loop->is_library, memory_order_relaxed);
 	atomic_store_explicit(&is_loop_of_threads, false, memory_order_relaxed);
 	if (source() == KMEM_STEPS_PROGRAM)
 		return;
@@ -390,7 +380,7 @@ take_over(struct steps_thread *thread, uint16_t slot)
 		claim(&thread->current, slot);
 }
 
-/* A loop whose count does not move while another thread makes LATER_ROUNDS rests: a server waits, and its threads serve. */
+/* A loop whose count does not move while another thread makes LATER_ROUNDS, or as many threads begin, rests: a server waits, and its threads serve. */
 static void
 count_current(struct steps_thread *thread, uint16_t slot)
 {
@@ -454,15 +444,6 @@ count_candidate(struct steps_thread *thread, uint16_t slot)
 		take_over(thread, slot);
 }
 
-/* The line that runs the library which calls the loop's function. */
-static bool
-is_what_serves(const struct steps_loop *loop, const struct steps_loop *round, const struct kmem_stack *to)
-{
-	const struct kmem_stack *stack = loop->stack != 0 ? capture_file_item(KMEM_SECTION_RECORDS, loop->stack) : NULL;
-
-	return is_served(round, loop) && stack != NULL && frame_at(stack, round->depth) == frame_at(to, round->depth);
-}
-
 /* Not seen before, or not since the loops changed. */
 static enum says
 judge(struct steps_thread *thread, uint32_t from_site, uint32_t to_site, uint32_t *line)
@@ -479,12 +460,8 @@ judge(struct steps_thread *thread, uint32_t from_site, uint32_t to_site, uint32_
 		return NOTHING;
 	if (from_site != to_site)
 		round = round_between(from, to, to_index, &stands_still);
-	else if (users_depth(to, &depth)) {
+	else if (users_depth(to, &depth))
 		round = loop_at(to, to_index, depth, line_of(frame_at(to, depth)), STEPS_LINE);
-		round.is_library = (frame_at(to, depth + 1) & KMEM_FRAME_PYTHON) != 0;
-		if (is_what_serves(&thread->current, &round, to) || is_what_serves(&thread->candidate, &round, to))
-			return NOTHING;
-	}
 	*line = round.kind == STEPS_CALLED ? (uint32_t)round.low : 0;
 	if (round.kind == STEPS_CALLED)
 		round.low = 0; // wherever it goes on
@@ -577,11 +554,13 @@ begin_thread(uint16_t slot, uint32_t site)
 			add(1);
 		return true;
 	}
-	if (atomic_exchange_explicit(&thread_key, key, memory_order_relaxed) != key)
+	uint64_t count = atomic_load_explicit(&steps()->count, memory_order_relaxed);
+	bool is_at_rest = atomic_exchange_explicit(&threads_count, count, memory_order_relaxed) == count;
+
+	if (atomic_exchange_explicit(&thread_key, key, memory_order_relaxed) != key || !is_at_rest)
 		atomic_store_explicit(&threads_with_key, 0, memory_order_relaxed);
 	loop.rounds = atomic_fetch_add_explicit(&threads_with_key, 1, memory_order_relaxed) + 1;
-	if (loop.rounds >= LATER_ROUNDS && (atomic_load_explicit(&loop_key, memory_order_relaxed) == 0 ||
-	                                    atomic_load_explicit(&is_loop_library, memory_order_relaxed))) {
+	if (loop.rounds >= LATER_ROUNDS) {
 		claim(&loop, NO_SLOT);
 		atomic_store_explicit(&is_loop_of_threads, true, memory_order_relaxed);
 	}
@@ -630,10 +609,10 @@ steps_forked(void)
 {
 	atomic_store_explicit(&loop_key, 0, memory_order_relaxed);
 	atomic_store_explicit(&loop_slot, 0, memory_order_relaxed);
-	atomic_store_explicit(&is_loop_library, false, memory_order_relaxed);
 	atomic_store_explicit(&is_loop_of_threads, false, memory_order_relaxed);
 	atomic_store_explicit(&thread_key, 0, memory_order_relaxed);
 	atomic_store_explicit(&threads_with_key, 0, memory_order_relaxed);
+	atomic_store_explicit(&threads_count, 0, memory_order_relaxed);
 	atomic_store_explicit(&restarts, 0, memory_order_relaxed);
 	atomic_store_explicit(&cells_seen, 0, memory_order_relaxed);
 	atomic_store_explicit(&cell_number, 0, memory_order_relaxed);

@@ -32,7 +32,6 @@ struct steps_loop {
 	uint64_t high;
 	uint32_t depth; // frames outside of it
 	enum steps_kind kind;
-	bool is_library; // of one line: a library that it called came again, perhaps in a loop of its own
 	uint32_t rounds;
 	uint32_t stack; // index + 1 of a stack that leads through it
 };

@@ -41,6 +41,7 @@ made_way(struct holders_way way)
 	MADE(way.grown_at);
 	MADE(way.module);
 	MADE(way.grown_file);
+	MADE(way.uncollected);
 	for (size_t i = 0; i < way.step_count; i++) {
 		struct way_step *step = &way.steps[i];
 
