@@ -698,7 +698,10 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 		              parts);
 		if (process->resident->part_bytes[KMEM_RESIDENT_INHERITED] > memory->inherited_bytes)
 			find_inherited(memory, facts->model, process);
-		last_bytes += amount_greater(last != NULL ? last->resident_bytes : 0, process->resident->resident_bytes);
+		uint64_t end_bytes = amount_greater(last != NULL ? last->resident_bytes : 0,
+		                                    process == facts->process ? facts->log.resident_bytes : 0);
+
+		last_bytes += amount_greater(end_bytes, process->resident->resident_bytes);
 		memory->sample_bytes += process->resident->resident_bytes;
 		if (end_ns > process->resident->monotonic_ns && !process->is_finalizing)
 			memory->age_ns = amount_greater(memory->age_ns, end_ns - process->resident->monotonic_ns);
