@@ -136,7 +136,7 @@ bool rank_is_too_new(const struct model_site *site);
  */
 bool rank_is_of_call(const struct model *model, const struct model_site *site);
 
-/* Are the rounds of the program's loop those of one call of a constructor, which made it too? It may be what that builds. */
+/* Are the rounds of the program's loop those of a constructor that called its line, and all else too? It may be what that builds. */
 bool rank_is_of_constructor(const struct model *model, const struct model_site *site);
 
 /* It grew in pages of a library's own allocator, which may be free: no look has found what holds them. */

@@ -438,15 +438,29 @@ rank_is_of_call(const struct model *model, const struct model_site *site)
 	       !model_holders_is_grown_elsewhere(way, site);
 }
 
+static bool
+is_through(const struct model_site *site, const struct model_frame *function)
+{
+	return ANY(frame, site->frames, site->frame_count,
+	           strcmp((*frame)->function, function->function) == 0 && strcmp((*frame)->file, function->file) == 0);
+}
+
 bool
 rank_is_of_constructor(const struct model *model, const struct model_site *site)
 {
 	const struct model_steps *steps = &model->processes[site->process].steps;
 	const struct model_frame *builder = steps->source == KMEM_STEPS_LOOP ? steps->where : NULL;
 
-	return builder != NULL && builder->kind == MODEL_FRAME_PYTHON && text_ends(builder->function, "__init__") &&
-	       ANY(frame, site->frames, site->frame_count,
-	           strcmp((*frame)->function, builder->function) == 0 && strcmp((*frame)->file, builder->file) == 0);
+	if (builder == NULL || builder->kind != MODEL_FRAME_PYTHON || !text_ends(builder->function, "__init__") ||
+	    !is_through(site, builder) ||
+	    strcmp(site->where->function, builder->function) == 0) // a block of each call, perhaps
+		return false;
+	/* Of one that is called again and again, others do something between. */
+	return SUM_OF(other, model->sites, model->site_count,
+	              is_through(other, builder) && other->process == site->process &&
+	                      !domain_is_address_space(model->domains[other->domain].id.kind)
+	                  ? other->allocated_bytes
+	                  : 0) >= site->volume_bytes / THROUGH_PART * (THROUGH_PART - 1);
 }
 
 bool

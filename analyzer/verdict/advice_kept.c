@@ -301,18 +301,11 @@ say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line,
 		         verdict_line_text(line, PLACE_ROOM));
 		return;
 	}
-	if (rank_is_of_allocator(facts->model, line->telling)) {
-		if (verdict->end == VERDICT_END_OK)
-			say_next(
-				verdict,
-				"no action is needed, unless something keeps what %s makes: the allocator of %s also keeps what was freed",
-				verdict_line_text(line, PLACE_ROOM), line->telling->library);
-		else
-			say_next(
-				verdict,
-				"look for what keeps the blocks of %s alive: %s; if nothing does, the allocator of %s keeps what was freed",
-				verdict_line_text(line, PLACE_ROOM), often_text(facts, line, (char[PLACE_TEXT_BYTES + 128]){ "" }),
-				line->telling->library);
+	if (verdict->end == VERDICT_END_OK && rank_is_of_allocator(facts->model, line->telling)) {
+		say_next(
+			verdict,
+			"no action is needed, unless something keeps what %s makes: the allocator of %s also keeps what was freed",
+			verdict_line_text(line, PLACE_ROOM), line->telling->library);
 		return;
 	}
 	if (is_mapped(facts, line)) {

@@ -285,7 +285,7 @@ put_growth(const struct told *told, char text[FIGURE_BYTES])
 		put(text, "grows in a call that has not returned, as a load does");
 	else
 		put(text, "%s",
-		    rank_is_of_allocator(told->facts->model, line->telling)
+		    told->verdict->end == VERDICT_END_OK && rank_is_of_allocator(told->facts->model, line->telling)
 		        ? "may be a leak, or what it freed and its allocator keeps"
 		    : rank_may_be_built_once(line->telling) ? "looks like a leak, or it is a one-time load"
 		                                            : "looks like a leak");

@@ -209,6 +209,8 @@ TEST(what_a_constructor_makes_in_its_rounds_may_be_a_load)
 		{ KMEM_STEPS_LOOP, "main", "/home/user/train.py", false },
 		{ KMEM_STEPS_LOOP, "Reviews.__init__", "/home/user/other.py", false },
 		{ KMEM_STEPS_CELLS, "Reviews.__init__", "/home/user/train.py", false },
+		{ KMEM_STEPS_LOOP, "epoch.__init__", "/home/user/train.py", false },   // the line itself
+		{ KMEM_STEPS_LOOP, "Reviews.__init__", "/home/user/train.py", false }, // much is done elsewhere
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -218,7 +220,8 @@ TEST(what_a_constructor_makes_in_its_rounds_may_be_a_load)
 
 		hand_model_make(&hand);
 		hand.process.steps = (struct model_steps){ .source = cases[i].source, .where = &builder };
-		scene_add(&hand, "heap:41 12M leak volume_bytes=48M");
+		scene_add(&hand, "heap:41 11M leak volume_bytes=48M allocated_bytes=%s", i == 5 ? "24M" : "48M");
+		hand.frames[0][2].function = i == 4 ? "epoch.__init__" : "epoch";
 		hand.frames[0][3].function = "Reviews.__init__";
 		builder.file = i == 2 ? builder.file : hand.frames[0][3].file;
 		rank_leaks_classify(&hand.model);
