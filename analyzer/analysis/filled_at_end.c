@@ -15,6 +15,8 @@
 #define WORTH_ASKING_BYTES (UINT64_C(16) << 20)
 #define WORTH_PART 4                    // of the limit
 #define WHOLE_PART 8                    // of the peak: what is missing at the end to as much was freed
+#define BLOCK_OWN_BYTES 64              // around a block and for it, and no more than half of it
+#define MOST (UINT64_C(1) << 40)        // of a site: a capture may say anything
 #define LARGE_BYTES (UINT64_C(1) << 20) // looks list blocks of so many
 
 /* The kernel counted a kill for memory in its cgroup, and it may be the one. */
@@ -129,18 +131,20 @@ beside_bytes(const struct model_process *process)
 	return parts[KMEM_RESIDENT_OWN] + parts[KMEM_RESIDENT_PROGRAM] + parts[KMEM_RESIDENT_STACKS];
 }
 
-/*
- * What no look knew explains growth before what a look saw untouched does. Half as much again for malloc's own words, and what recording
- * remembers of each block.
- */
+/* What no look knew explains growth before what a look saw untouched does, with malloc's own words and what recording remembers of each block. */
 static uint64_t
-without_what_was_allocated(const struct model_process *process, uint64_t bytes)
+without_what_was_allocated(const struct model *model, const struct model_process *process, uint64_t bytes)
 {
+	double block_bytes = (double)SUM_OF(site, model->sites, model->site_count, amount_lesser(site->live_bytes, MOST)) /
+	                     (double)(1 +
+	                              SUM_OF(site, model->sites, model->site_count, amount_lesser(site->live_count, MOST)));
+
 	uint64_t known_bytes = amount_lesser(model_last_beat(process)->live_bytes,
 	                                     amount_less(process->resident->resident_bytes, beside_bytes(process)));
 	uint64_t allocated_bytes = amount_less(amount_less(process->live_bytes, process->untouched_bytes), known_bytes);
 
-	return amount_less(bytes, allocated_bytes + allocated_bytes / 2);
+	return amount_less(bytes, allocated_bytes + (uint64_t)((double)allocated_bytes * BLOCK_OWN_BYTES /
+	                                                       (block_bytes + 2 * BLOCK_OWN_BYTES)));
 }
 
 /* Each site gets its share. is_new: only what the look before did not have. */
@@ -191,8 +195,7 @@ likely_untouched(const struct model *model, const struct model_process *process,
 
 	// what is shared another process may have written: this one does not see it
 	if (site->process_count != 1 || &model->processes[site->process] != process ||
-	    (model->domains[site->domain].id.kind == DOMAIN_SHARED && model->process_count > 1) ||
-	    site->large_resident_bytes > site->large_bytes / 2)
+	    (model->domains[site->domain].id.kind == DOMAIN_SHARED && model->process_count > 1))
 		return 0;
 	if (site->large_bytes == 0)
 		return site->live_count != 0 && site->live_bytes / site->live_count >= LARGE_BYTES &&
@@ -242,8 +245,8 @@ filled_at_end_settle(struct model *model, const struct verdict_now *now)
 			logged_bytes = end_log_find(process, now).resident_bytes;
 		struct growth growth = growth_of(model, now, process, is_sudden, logged_bytes);
 
-		growth.least_bytes = without_what_was_allocated(process, growth.least_bytes);
-		growth.most_bytes = without_what_was_allocated(process, growth.most_bytes);
+		growth.least_bytes = without_what_was_allocated(model, process, growth.least_bytes);
+		growth.most_bytes = without_what_was_allocated(model, process, growth.most_bytes);
 
 		uint64_t new_bytes = touch(model, process, growth.most_bytes, true);
 

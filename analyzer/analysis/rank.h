@@ -140,6 +140,12 @@ bool rank_is_of_call(const struct model *model, const struct model_site *site);
 /* Has a look found that it waits in a transport of asyncio to be written? */
 bool rank_is_unsent(const struct model *model, const struct model_site *site);
 
+/* Are the rounds of the program's loop those of a constructor that called its line, and all else too? It may be what that builds. */
+bool rank_is_of_constructor(const struct model *model, const struct model_site *site);
+
+/* It grew in pages of a library's own allocator, which may be free: no look has found what holds them. */
+bool rank_is_of_allocator(const struct model *model, const struct model_site *site);
+
 /* Left behind by importing a library: an import stands between the allocation and the user's own code. Start-up, too. */
 bool rank_is_import(const struct model_site *site);
 

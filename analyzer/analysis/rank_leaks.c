@@ -490,6 +490,39 @@ rank_is_unsent(const struct model *model, const struct model_site *site)
 	return way != NULL && model_holders_is_unsent(way);
 }
 
+static bool
+is_through(const struct model_site *site, const struct model_frame *function)
+{
+	return ANY(frame, site->frames, site->frame_count,
+	           strcmp((*frame)->function, function->function) == 0 && strcmp((*frame)->file, function->file) == 0);
+}
+
+bool
+rank_is_of_constructor(const struct model *model, const struct model_site *site)
+{
+	const struct model_steps *steps = &model->processes[site->process].steps;
+	const struct model_frame *builder = steps->source == KMEM_STEPS_LOOP ? steps->where : NULL;
+
+	if (builder == NULL || builder->kind != MODEL_FRAME_PYTHON || !text_ends(builder->function, "__init__") ||
+	    !is_through(site, builder) ||
+	    strcmp(site->where->function, builder->function) == 0) // a block of each call, perhaps
+		return false;
+	/* Of one that is called again and again, others do something between. */
+	return SUM_OF(other, model->sites, model->site_count,
+	              is_through(other, builder) && other->process == site->process &&
+	                      !domain_is_address_space(model->domains[other->domain].id.kind)
+	                  ? other->allocated_bytes
+	                  : 0) >= site->volume_bytes / THROUGH_PART * (THROUGH_PART - 1);
+}
+
+bool
+rank_is_of_allocator(const struct model *model, const struct model_site *site)
+{
+	const struct holders_way *way = way_of(model, site);
+
+	return site->library != NULL && (way == NULL || way->kind != HOLDERS_HELD);
+}
+
 /* No data set is what nothing leads to. */
 static bool
 is_load_by_look(const struct model *model, struct model_site *site, bool guess)
@@ -568,12 +601,13 @@ judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const ui
 	                 (live_bytes >= volume_bytes / 2 ||
 	                  (live_bytes >= volume_bytes / LOADED_PART &&
 	                   bytes_through(model, leaking[0]) >= volume_bytes / THROUGH_PART * (THROUGH_PART - 1))));
-	bool may_be_built_once = is_load_by_look(model, leaking[0], is_of_import || is_alone) && !is_of_steps && !is_again;
+	bool is_guess = is_of_import || is_alone || rank_is_of_constructor(model, leaking[0]);
+	bool may_be_built_once = is_load_by_look(model, leaking[0], is_guess) && !is_of_steps && !is_again;
 
 	is_over = may_be_built_once &&
 	          (is_over || has_line_paused(at_work, leaking[0]) || has_stopped(model, leaking, count));
 	for (size_t i = 0; i < count; i++) {
-		leaking[i]->may_be_built_once = may_be_built_once;
+		leaking[i]->may_be_built_once = may_be_built_once || rank_is_of_allocator(model, leaking[i]);
 		leaking[i]->is_of_call = leaking[0]->is_of_call;
 		leaking[i]->leak = is_over ? MODEL_LEAK_STEADY : MODEL_LEAK_LEAK;
 	}

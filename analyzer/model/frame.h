@@ -23,6 +23,7 @@ struct model_frame {
 	uint64_t module_offset;  // address relative to the module (native), 0 for Python
 	bool is_user;            // the user's own code: not the standard library, site-packages, the interpreter, a system
 							 // library or an allocator
+	uint32_t cell_count;     // Python: so many cells have the line, each the one before a little changed; 0 = one
 	uint64_t built_ns;       // native: when the module's file was written, CLOCK_REALTIME; 0 = unknown
 	bool is_importlib;       // Python: part of the import system
 	bool is_library;         // Python: of a library or the import system, as the recorder saw it

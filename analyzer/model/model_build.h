@@ -194,6 +194,8 @@ void process_frames_free(struct process_frames *frames);
 /* Readable frames of one word, innermost first; owned by the pool. No frame: it is one of the shim's own. */
 size_t process_frames_resolve(struct process_frames *frames, uint64_t word, uint32_t module_version,
                               const struct model_frame *const **found);
+/* One of a cell that was changed and run again: the same place in the newest. Once cells are linked. */
+const struct model_frame *model_frames_newest(struct build *build, const struct model_frame *frame);
 void model_frames_free(struct build *build); // the index, not the frames
 
 struct process_stacks; // model_stacks.c
@@ -206,6 +208,9 @@ void process_stacks_free(struct process_stacks *stacks);
  */
 const struct build_stack *process_stacks_rest_of_arenas(struct process_stacks *stacks);
 
+/* Which cells were changed and run again is known only when the stacks of all sites were found once: afterwards they are found as of the newest. */
+void process_stacks_settle_cells(struct process_stacks *stacks);
+
 /* The stack of this site; never NULL: one without frames when they are unknown. */
 const struct build_stack *process_stacks_find(struct process_stacks *stacks, const struct kmem_site *site,
                                               size_t site_index);
@@ -217,7 +222,10 @@ void model_stacks_free(struct build *build); // the index, not the stacks
 
 /* What a file is called while sites are merged: one name for all runs of a cell, other files unchanged. */
 const char *model_cells_file(struct build *build, uint32_t pid, const char *file);
-void model_cells_add(struct build *build, struct capture *capture);          // numbers and texts, after its frames
+void model_cells_add(struct build *build, struct capture *capture); // numbers and texts, after its frames
+void model_cells_link(struct build *build); // to newer ones that are nearly the same, after these
+/* False: it has no newer one, or the line was changed in that. Else file, line and first line become those of the newest. */
+bool model_cells_newest(struct build *build, struct model_frame *frame);
 void model_cells_add_written(struct build *build, const char *capture_path); // the extension's, after all captures
 /* When all captures were read: makes the names for people. *cells is freed by the caller. */
 size_t model_cells_label(struct build *build, struct model_cell **cells);

@@ -5,6 +5,9 @@
  * Without process and number the same text has the same name, also when it is run again or in another kernel: by that name sites are
  * merged. The recorder kept numbers and texts apart. Those that it could not read may have been written by the notebook's extension. In
  * the end every file of a cell is called by its latest number, "cell In[12]", or by its hash where no number is known.
+ *
+ * A cell that was changed a little and run again has another text. What it has in common with the newer one is a beginning and an end: lines
+ * in these are lines of the newer one, so that what each run allocated there is one line.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -15,6 +18,7 @@
 #include "base/hash.h"
 #include "base/items.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/text_start.h"
 #include "capture/cell_texts.h"
 #include "model/model_build.h"
@@ -22,6 +26,7 @@
 #define HASH_SEED 0xc70f6907u // of ipykernel's names: MurmurHash2
 #define NAME_BYTES 96
 #define COMMAND_BYTES_MAX 60
+#define NEWER_MAX 256 // cells that one is compared with: all with all would take too long
 
 struct build_cell {
 	const char *file;        // the key: without process and number, "<cell HASH>"
@@ -31,6 +36,11 @@ struct build_cell {
 	bool is_written;         // the number is that of the extension's file: the interpreter's memory had none
 	const char *label;       // NULL until all captures were read
 	const char *text;        // as it was compiled; "" = unknown
+	size_t bytes;            // of the text, without empty lines at its end
+	uint32_t lines;
+	const struct build_cell *newer; // the same, changed a little; NULL = none
+	uint32_t first_same;            // so many first lines and last lines are as in that one
+	uint32_t last_same;
 	UT_hash_handle hh;
 };
 
@@ -213,6 +223,95 @@ model_cells_add(struct build *build, struct capture *capture)
 		if (cell != NULL)
 			set_text(build, cell->same, &stored);
 	}
+}
+
+static void
+count_lines(struct build_cell *cell)
+{
+	for (cell->bytes = strlen(cell->text); cell->bytes != 0 && cell->text[cell->bytes - 1] == '\n';)
+		cell->bytes--;
+	cell->lines = 1;
+	for (size_t i = 0; i < cell->bytes; i++)
+		cell->lines += cell->text[i] == '\n';
+}
+
+/* A line counts where all of it is the same. */
+static bool
+is_changed_a_little(struct build_cell *cell, const struct build_cell *newer)
+{
+	const struct build_cell *shorter = cell->lines < newer->lines ? cell : newer;
+	const struct build_cell *longer = shorter == cell ? newer : cell;
+	uint32_t first = 0;
+	uint32_t last = 0;
+	size_t same = 0;
+
+	for (; same < cell->bytes && same < newer->bytes && cell->text[same] == newer->text[same]; same++)
+		first += cell->text[same] == '\n';
+	first += same == cell->bytes && newer->text[same] == '\n';
+	for (same = 0; same < cell->bytes && same < newer->bytes; same++) {
+		if (cell->text[cell->bytes - 1 - same] != newer->text[newer->bytes - 1 - same])
+			break;
+		last += cell->text[cell->bytes - 1 - same] == '\n';
+	}
+	last += same == cell->bytes && same < newer->bytes && newer->text[newer->bytes - 1 - same] == '\n';
+	cell->first_same = first < shorter->lines ? first : shorter->lines;
+	cell->last_same = last < shorter->lines - cell->first_same ? last : shorter->lines - cell->first_same;
+	return 2 * (cell->first_same + cell->last_same) >= longer->lines;
+}
+
+ORDER_OF_POINTERS(compare_numbers, struct build_cell, order_numbers(a->number, b->number))
+
+void
+model_cells_link(struct build *build)
+{
+	OWNED struct build_cell **cells = memory_zeroed(HASH_COUNT(build->cells), sizeof(struct build_cell *));
+	size_t count = 0;
+
+	for (struct build_cell *cell = build->cells; cell != NULL; cell = cell->hh.next) {
+		if (cell->same != NULL || cell->text[0] == '\0' || cell->number == 0)
+			continue;
+		count_lines(cell);
+		cells[count++] = cell;
+	}
+	SORT(cells, count, compare_numbers);
+	for (size_t i = 0; i < count; i++) {
+		cells[i]->newer = NULL;
+		for (size_t at = i + 1; at < count && at - i <= NEWER_MAX && cells[i]->newer == NULL; at++) {
+			if (cells[at]->number != cells[i]->number && is_changed_a_little(cells[i], cells[at]))
+				cells[i]->newer = cells[at];
+		}
+	}
+}
+
+/* 0 = it is among those that were changed. */
+static uint32_t
+newer_line(const struct build_cell *cell, uint32_t line)
+{
+	return line <= cell->first_same               ? line
+	       : line > cell->lines - cell->last_same ? line + cell->newer->lines - cell->lines
+	                                              : 0;
+}
+
+bool
+model_cells_newest(struct build *build, struct model_frame *frame)
+{
+	const char *file = frame->file;
+	const struct build_cell *cell = NULL;
+
+	if (file[0] == '<')
+		HASH_FIND_STR(build->cells, file, cell);
+	for (; cell != NULL && cell->newer != NULL; cell = cell->newer) {
+		uint32_t line = newer_line(cell, frame->line);
+		/* Of a function, the line that names it too. */
+		uint32_t first_line = frame->function[0] == '<' ? frame->first_line : newer_line(cell, frame->first_line);
+
+		if (line == 0 || first_line == 0)
+			break;
+		frame->line = line;
+		frame->first_line = first_line;
+		frame->file = cell->newer->file;
+	}
+	return frame->file != file;
 }
 
 /* pid: 0 = not known, which is of a notebook with one process mostly. */

@@ -24,6 +24,8 @@
 struct build_frame {
 	struct model_frame frame; // the key: every byte, padding is 0
 	bool is_trusted;
+	const struct model_frame *newest; // see model_frames_newest(); NULL = not asked
+	uint32_t older_count;             // frames of which it is the newest
 	UT_hash_handle hh;
 };
 
@@ -81,13 +83,21 @@ struct process_frames {
 	struct recent recent[1u << RECENT_BITS];
 };
 
-/* The one copy of this frame. `frame` was zeroed before it was filled in. */
-static const struct model_frame *
-keep_frame(struct build *build, const struct model_frame *frame)
+static struct build_frame *
+find_frame(struct build *build, const struct model_frame *frame)
 {
 	struct build_frame *found;
 
 	HASH_FIND(hh, build->frames, frame, sizeof(*frame), found);
+	return found;
+}
+
+/* The one copy of this frame. `frame` was zeroed before it was filled in. */
+static const struct model_frame *
+keep_frame(struct build *build, const struct model_frame *frame)
+{
+	struct build_frame *found = find_frame(build, frame);
+
 	if (found == NULL) {
 		found = text_pool_room(build->pool, sizeof(*found));
 		memcpy(&found->frame, frame, sizeof(*frame));
@@ -95,6 +105,26 @@ keep_frame(struct build *build, const struct model_frame *frame)
 	}
 	found->is_trusted = found->is_trusted || build->is_trusted;
 	return &found->frame;
+}
+
+const struct model_frame *
+model_frames_newest(struct build *build, const struct model_frame *frame)
+{
+	struct build_frame *kept = frame->file[0] == '<' ? find_frame(build, frame) : NULL;
+	struct model_frame newest;
+
+	if (kept == NULL)
+		return frame;
+	if (kept->newest == NULL) {
+		kept->newest = frame;
+		memcpy(&newest, frame, sizeof(newest)); // padding too: the frame is a key
+		if (model_cells_newest(build, &newest)) {
+			newest.module = text_pool_add_text(build->pool, place_base(newest.file));
+			kept->newest = keep_frame(build, &newest);
+			find_frame(build, &newest)->older_count++;
+		}
+	}
+	return kept->newest;
 }
 
 void
@@ -112,6 +142,7 @@ model_frames_label(struct build *build)
 	HASH_ITER(hh, build->frames, found, next)
 	{ // nobody looks a frame up any more
 		found->frame.is_trusted = found->is_trusted;
+		found->frame.cell_count = found->older_count != 0 ? found->older_count + 1 : 0;
 		if (found->frame.kind != MODEL_FRAME_PYTHON)
 			continue;
 		found->frame.file = model_cells_name(build, found->frame.file);

@@ -154,7 +154,6 @@ add_capture(struct build *build, struct capture *capture)
 	if (build->options->wants_records)
 		keep_records(build, capture, sites);
 	model_add_resident(build, capture, sites);
-	model_cells_add(build, capture);
 	model_add_failed(build, capture, &rows, sites);
 	model_add_types(build, capture, sites);
 	model_add_steps(build, capture);

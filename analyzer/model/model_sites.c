@@ -212,6 +212,9 @@ find_sites(struct build *build, struct capture *capture, const struct domain_row
 	uint32_t *sites = memory_zeroed(count, sizeof(*sites));
 	uint64_t homeless = 0;
 
+	for (size_t i = 0; i < count && capture_list(&capture->header->cells) != 0; i++)
+		(void)process_stacks_find(stacks, capture_site(capture, i), i);
+	process_stacks_settle_cells(stacks);
 	memset(build->refused_arenas, 0, sizeof(build->refused_arenas));
 	for (size_t i = 0; i < count; i++) {
 		const struct kmem_site *stored = capture_site(capture, i);

@@ -37,9 +37,10 @@ struct process_stacks {
 	struct build *build;
 	struct capture *capture;
 	struct process_frames *frames;
-	struct record *records;      // uthash
-	uint64_t budget_bytes;       // of records that may still be resolved
-	uint64_t budget_frames;      // of whole stacks
+	struct record *records; // uthash
+	uint64_t budget_bytes;  // of records that may still be resolved
+	uint64_t budget_frames; // of whole stacks
+	bool are_cells_settled;
 	struct capture_stack stored; // the latest
 	struct build_stack *scratch;
 	size_t scratch_room; // frames
@@ -205,13 +206,42 @@ process_stacks_rest_of_arenas(struct process_stacks *stacks)
 	return keep_stack(stacks);
 }
 
+static const struct build_stack *
+newest_stack(struct process_stacks *stacks, const struct build_stack *stack)
+{
+	uint32_t changed = 0;
+
+	scratch_reserve(stacks, stack->frame_count);
+	memcpy(stacks->scratch, stack, offsetof(struct build_stack, frames));
+	for (uint32_t i = 0; i < stack->frame_count; i++) {
+		stacks->scratch->frames[i] = model_frames_newest(stacks->build, stack->frames[i]);
+		changed += stacks->scratch->frames[i] != stack->frames[i];
+	}
+	return changed != 0 ? keep_stack(stacks) : stack;
+}
+
+void
+process_stacks_settle_cells(struct process_stacks *stacks)
+{
+	stacks->are_cells_settled = stacks->build->cells != NULL;
+	if (!stacks->are_cells_settled)
+		return;
+	model_cells_add(stacks->build, stacks->capture);
+	model_cells_link(stacks->build);
+	for (struct record *record = stacks->records; record != NULL; record = record->hh.next)
+		record->stack = newest_stack(stacks, record->stack);
+}
+
 const struct build_stack *
 process_stacks_find(struct process_stacks *stacks, const struct kmem_site *site, size_t site_index)
 {
 	uint32_t index_plus_one = atomic_load_explicit(&site->stack, memory_order_relaxed); // a private copy
 	struct record *record;
 
-	if (HASH_MADE(stacks->records, index_plus_one, index_plus_one, record))
+	if (HASH_MADE(stacks->records, index_plus_one, index_plus_one, record)) {
 		record->stack = read_stack(stacks, index_plus_one, site_index);
+		if (stacks->are_cells_settled)
+			record->stack = newest_stack(stacks, record->stack);
+	}
 	return record->stack;
 }

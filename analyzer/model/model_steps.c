@@ -36,7 +36,7 @@ place_of(struct build *build, struct capture *capture, const struct kmem_steps *
 			found = all[k]->is_user ? all[k] : NULL;
 	}
 	process_frames_free(frames);
-	return found;
+	return found != NULL ? model_frames_newest(build, found) : NULL;
 }
 
 /* False: the mark belongs to another source, or to a loop before the present one, whose count is over. */

@@ -196,6 +196,14 @@ add_steps(const struct report_line *line, struct document *document)
 		             UNITS_BYTES(line->filled_bytes));
 }
 
+static void
+add_cells(const struct report_line *line, struct document *document)
+{
+	if (line->of.where != NULL && line->of.where->cell_count != 0)
+		document_add(document, DOCUMENT_BELOW, NULL, "the same line of %s cells, of which the newest is named",
+		             UNITS_COUNT(line->of.where->cell_count));
+}
+
 /* Of lines that leak together the first says so for all. */
 static void
 add_grows_with(const struct report_line *line, struct document *document)
@@ -470,6 +478,7 @@ add_line(const struct report *report, size_t number, const struct table *table, 
 	if (table->shown == shown_live) {
 		add_leaking(&line, document);
 		add_swept(&line, document);
+		add_cells(&line, document);
 		add_growth(&line, document);
 		add_steps(&line, document);
 		add_grows_with(&line, document);

@@ -327,6 +327,13 @@ say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line,
 		         verdict_line_text(line, PLACE_ROOM));
 		return;
 	}
+	if (verdict->end == VERDICT_END_OK && rank_is_of_allocator(facts->model, line->telling)) {
+		say_next(
+			verdict,
+			"no action is needed, unless something keeps what %s makes: the allocator of %s also keeps what was freed",
+			verdict_line_text(line, PLACE_ROOM), line->telling->library);
+		return;
+	}
 	if (is_mapped(facts, line)) {
 		say_next(
 			verdict,

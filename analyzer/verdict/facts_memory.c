@@ -677,6 +677,17 @@ keep_parts(struct verdict_memory *memory, const uint64_t parts[PARTS])
 	SORT(memory->parts, memory->part_count, compare_parts);
 }
 
+/* The kernel's line about the kill is newer than any sample. */
+static uint64_t
+last_seen_bytes(const struct verdict_facts *facts, const struct model_process *process)
+{
+	const struct kmem_heartbeat *last = beat_after_sample(process);
+	uint64_t logged_bytes = process == facts->process ? facts->log.resident_bytes : 0;
+	uint64_t sampled_bytes = amount_greater(last != NULL ? last->resident_bytes : 0, process->resident->resident_bytes);
+
+	return amount_greater(sampled_bytes, logged_bytes);
+}
+
 void
 verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_t end_ns)
 {
@@ -689,8 +700,6 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 
 		if (!is_meant[i] || process->resident == NULL)
 			continue;
-		const struct kmem_heartbeat *last = beat_after_sample(process);
-
 		add_process(facts, process, parts);
 		add_inherited(facts->model, process,
 		              process->parent >= 0 && is_meant[process->parent] &&
@@ -698,7 +707,8 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 		              parts);
 		if (process->resident->part_bytes[KMEM_RESIDENT_INHERITED] > memory->inherited_bytes)
 			find_inherited(memory, facts->model, process);
-		last_bytes += amount_greater(last != NULL ? last->resident_bytes : 0, process->resident->resident_bytes);
+
+		last_bytes += last_seen_bytes(facts, process);
 		memory->sample_bytes += process->resident->resident_bytes;
 		if (end_ns > process->resident->monotonic_ns && !process->is_finalizing)
 			memory->age_ns = amount_greater(memory->age_ns, end_ns - process->resident->monotonic_ns);

@@ -268,8 +268,9 @@ put_generations(const struct told *told, char text[FIGURE_BYTES])
 	if (telling->is_growing_storage)
 		put(text, "blocks that are full are replaced by larger ones, as the storage of a container that grows");
 	else
-		put(text, "blocks from %" PRIu32 " of %" PRIu32 " generations (stretches of the run) are still alive",
-		    telling->generations_alive, telling->generations_total);
+		put(text, "%s from %" PRIu32 " of %" PRIu32 " generations (stretches of the run) are still %s",
+		    telling->library != NULL ? "pages" : "blocks", telling->generations_alive, telling->generations_total,
+		    telling->library != NULL ? "there" : "alive");
 }
 
 /* It grows with something that is no leak. */
@@ -283,7 +284,11 @@ put_growth(const struct told *told, char text[FIGURE_BYTES])
 	else if (line->telling->is_of_call)
 		put(text, "grows in a call that has not returned, as a load does");
 	else
-		put(text, "looks like a leak%s", rank_may_be_built_once(line->telling) ? ", or it is a one-time load" : "");
+		put(text, "%s",
+		    told->verdict->end == VERDICT_END_OK && rank_is_of_allocator(told->facts->model, line->telling)
+		        ? "may be a leak, or what it freed and its allocator keeps"
+		    : rank_may_be_built_once(line->telling) ? "looks like a leak, or it is a one-time load"
+		                                            : "looks like a leak");
 }
 
 static bool
@@ -604,10 +609,12 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	PUT(growth)                                                                                                        \
 	FIGURE(growing, line->leaking_bytes < line->score_bytes / 10 * 9, "%s", UNITS_BYTES(line->leaking_bytes))          \
 	FIGURE(generations_total, true, "%" PRIu32, line->telling->generations_total)                                      \
-	WORDS(built_once, !rank_may_be_built_once(line->telling) ? ""                                                      \
-	                  : rank_is_below_import(line->telling)  ? "An import runs it."                                    \
-	                  : rank_is_too_new(line->telling)       ? "So few do not tell a leak from a load."                \
-	                                                         : "Little else was allocated meanwhile.")                       \
+	WORDS(built_once, !rank_may_be_built_once(line->telling) || rank_is_of_allocator(facts->model, line->telling) ? "" \
+	                  : rank_is_below_import(line->telling) ? "An import runs it."                                     \
+	                  : rank_is_too_new(line->telling)      ? "So few do not tell a leak from a load."                 \
+	                  : rank_is_of_constructor(facts->model, line->telling)                                            \
+	                      ? "A constructor makes it, in rounds of its own."                                            \
+	                      : "Little else was allocated meanwhile.")                                                    \
 	TEST(same_line, is_same_line(facts, finding))                                                                      \
 	WORDS(next_growth, next_growth(facts, line))                                                                       \
 	FIGURE(before_last, true, "%s", UNITS_BYTES(amount_less(finding->whole_bytes, finding->bytes)))                    \

@@ -377,4 +377,16 @@ TEST(who_exited_is_not_looked_for)
 	said("!The log of");
 }
 
+/* It is newer than any sample. */
+TEST(what_the_kernel_found_in_memory_is_in_memory)
+{
+	ended(SIGKILL);
+	scene_add(&hand, "look brk=300M");
+	wrote(
+		0, END, "kernel",
+		"Memory cgroup out of memory: Killed process 4242 (python3) total-vm:9kB, anon-rss:409600kB, file-rss:1024kB, shmem-rss:0kB");
+	decide();
+	said(", with 401 MiB in memory.");
+}
+
 RUN_TESTS(NULL, NULL)

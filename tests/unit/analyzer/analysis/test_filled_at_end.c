@@ -138,6 +138,16 @@ TEST(more_than_there_ever_was_is_not_in_memory)
 	assert_true(hand.sites[0].untouched_bytes <= GIB);
 }
 
+/* Most of the large blocks was there, and the look knew nothing of the small ones: these were no more than what there was. */
+TEST(what_a_line_has_in_small_blocks_is_as_its_large_ones)
+{
+	make("heap:7 1G untouched=300M; ", "");
+	hand.sites[0].large_bytes = 700 * MIB;
+	hand.sites[0].large_resident_bytes = 400 * MIB;
+	assert_true(settled() > GIB - 300 * MIB - 324 * MIB); // the rest of it, in the same part
+	assert_true(hand.sites[0].untouched_bytes > 400 * MIB);
+}
+
 /* A block that came after the last look, beside small ones: no look knows it, so it counts as far as there was room for it. */
 TEST(what_no_look_knew_was_in_memory_as_far_as_there_was_room)
 {
@@ -204,7 +214,19 @@ TEST(what_is_explained_otherwise_is_not_touched)
 {
 	assert_int_equal(touched("launcher max_resident_bytes=31M"), 0);
 	assert_int_equal(touched("heartbeat cgroup_bytes=159M"), 0);
-	assert_int_equal(touched("process live_bytes=1124M"), 0);
+	assert_int_equal(touched("process live_bytes=1160M"), 0);
+}
+
+/* Large blocks need nothing for malloc's own words, or for what recording remembers of each: all else was touched. */
+TEST(what_was_allocated_in_large_blocks_explains_no_more_than_itself)
+{
+	for (unsigned is_small = 0; is_small < 2; is_small++) {
+		make("heap:7 1G untouched=1G; heap:8 60M; ", "process live_bytes=1084M; launcher max_resident_bytes=155M");
+		hand.sites[0].live_count = 1;
+		hand.sites[1].live_count = is_small ? 1000 * 1000 * 1000 : 1;
+		filled_at_end_settle(&hand.model, &this_boot);
+		assert_int_equal((GIB - hand.sites[0].untouched_bytes) / MIB, is_small ? 42 : 69); // of 70, less half of 55
+	}
 }
 
 /* A quarter of the limit is enough, and less is not. */

@@ -197,6 +197,51 @@ TEST(a_block_of_each_step_is_no_one_time_load)
 	}
 }
 
+/* It throws away three times what it keeps, in rounds of one call. Anyone else's rounds say nothing. */
+TEST(what_a_constructor_makes_in_its_rounds_may_be_a_load)
+{
+	static const struct {
+		enum kmem_step_source source;
+		const char *function, *file;
+		bool is_once;
+	} cases[] = {
+		{ KMEM_STEPS_LOOP, "Reviews.__init__", "/home/user/train.py", true },
+		{ KMEM_STEPS_LOOP, "main", "/home/user/train.py", false },
+		{ KMEM_STEPS_LOOP, "Reviews.__init__", "/home/user/other.py", false },
+		{ KMEM_STEPS_CELLS, "Reviews.__init__", "/home/user/train.py", false },
+		{ KMEM_STEPS_LOOP, "epoch.__init__", "/home/user/train.py", false },   // the line itself
+		{ KMEM_STEPS_LOOP, "Reviews.__init__", "/home/user/train.py", false }, // much is done elsewhere
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_frame builder = { .kind = MODEL_FRAME_PYTHON,
+			                           .file = cases[i].file,
+			                           .function = cases[i].function };
+
+		hand_model_make(&hand);
+		hand.process.steps = (struct model_steps){ .source = cases[i].source, .where = &builder };
+		scene_add(&hand, "heap:41 11M leak volume_bytes=48M allocated_bytes=%s", i == 5 ? "24M" : "48M");
+		hand.frames[0][2].function = i == 4 ? "epoch.__init__" : "epoch";
+		hand.frames[0][3].function = "Reviews.__init__";
+		builder.file = i == 2 ? builder.file : hand.frames[0][3].file;
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(hand.sites[0].leak, MODEL_LEAK_LEAK);
+		assert_int_equal(rank_may_be_built_once(&hand.sites[0]), cases[i].is_once);
+	}
+}
+
+/* Its pages are those of all that it ever had at once. */
+TEST(what_grew_in_a_librarys_allocator_may_be_free)
+{
+	for (unsigned is_library = 0; is_library <= 1; is_library++) {
+		hand_model_make(&hand);
+		scene_add(&hand, "name mmap library; mmap:41 12M leak volume_bytes=48M%s", is_library ? " library=polars" : "");
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(hand.sites[0].leak, MODEL_LEAK_LEAK);
+		assert_int_equal(rank_may_be_built_once(&hand.sites[0]), is_library);
+	}
+}
+
 /* Its pieces are joined when all are there: of as much as that is, nothing is about how they came. */
 TEST(what_came_after_its_last_block_does_not_make_a_load_a_leak)
 {

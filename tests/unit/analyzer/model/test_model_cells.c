@@ -26,12 +26,18 @@ begin(uint32_t pid)
 }
 
 static void
-allocate(struct capture_builder *builder, const char *file, uint64_t bytes)
+allocate_at(struct capture_builder *builder, const char *file, const char *function, unsigned line, uint64_t bytes)
 {
 	uint64_t frame = capture_builder_python_frame(
-		capture_builder_code(builder, file, "<module>", 1, KMEM_CODE_CELL, NULL, 0), 0);
+		capture_builder_code(builder, file, function, line, KMEM_CODE_CELL, NULL, 0), 0);
 
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, capture_builder_stack(builder, &frame, 1, 0), bytes, 1, 0, 0);
+}
+
+static void
+allocate(struct capture_builder *builder, const char *file, uint64_t bytes)
+{
+	allocate_at(builder, file, "<module>", 1, bytes);
 }
 
 static void
@@ -121,6 +127,36 @@ TEST(different_cells_of_one_number_stay_apart)
 	OWNED_BY(model) struct model *model = load();
 	assert_int_equal(model->site_count, 2);
 	assert_string_not_equal(model->sites[0].where->file, model->sites[1].where->file);
+}
+
+#define TONE "@step\nclass Tone:\n    def __init__(self): self.table = make(GAMMA)\n"
+
+TEST(a_line_of_a_cell_that_is_changed_a_little_and_run_again_is_one_line)
+{
+	static const char *const texts[] = {
+		"GAMMA = 1\n" TONE, "GAMMA = 2\n" TONE "\n", "import os\n\nGAMMA = 2\n" TONE,
+		"GAMMA = 2\nimages = load(9)\nimages = images[::GAMMA]\nprint(images)\nshow(images)"
+	};
+	struct capture_builder *builder = begin(100);
+
+	for (uint32_t i = 0; i < 4; i++) {
+		const char *file = TEXT(64, "<ipython-input-%u-%u>", 3 + i, 7 + i);
+
+		allocate_at(builder, file, "Tone.__init__", i == 2 ? 6 : 4, 1000);
+		allocate_at(builder, file, "<module>", 1, 10); // another text each time
+		capture_builder_cell(builder, 3 + i, texts[i], "", 0);
+	}
+	end(builder);
+	OWNED_BY(model) struct model *model = load();
+	const struct model_site *site = site_of(model, "cell In[5]");
+	site = site->where->line == 6 ? site : site + 1;
+	assert_int_equal(model->site_count, 6);
+	assert_int_equal(site->live_bytes, 3000);
+	assert_int_equal(site->where->line, 6);
+	assert_int_equal(site->where->cell_count, 3);
+	assert_string_equal(site->where->module, "cell In[5]");
+	assert_int_equal(site_of(model, "cell In[3]")->live_bytes, 10); // its changed line
+	assert_int_equal(site_of(model, "cell In[6]")->where->cell_count, 0);
 }
 
 TEST(a_text_is_matched_without_the_newlines_that_ipython_drops)
