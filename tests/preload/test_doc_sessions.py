@@ -2,7 +2,7 @@
 Are the command lines of the pages those that there are, and do they print what the pages show?
 
 A session is a block ```console: lines that begin with "$ " are run in a folder of their own, one page after the other; the rest is what
-they print. Figures, sizes, bars, line breaks, what is told of slow runs alone, and the doubts "≈" and "leak?" may differ; but what a line of code holds, the first size of its row, may
+they print. Figures, sizes, bars, line breaks, what is told of slow runs alone, and the doubts "≈", "±" and "leak?" may differ; but what a line of code holds, the first size of its row, may
 differ by a quarter or half a MiB alone. A line "..." stands for any lines. `cat FILE` of a file that is not there
 makes it from the page, so a page holds all that its sessions need. `COMMAND &` goes on in the background: the process id that it
 shows is replaced by the real one in the commands below it.
@@ -47,6 +47,7 @@ def usual(text):
     text = re.sub(r"(?<=leak)\?", "", text)
     text = re.sub(r"\d[\d.,]*", "#", text)
     text = re.sub(r"# [KMG]i?B\b|# B\b", "# B", text)
+    text = re.sub(r", ±# B(?=\))", "", text)
     text = re.sub(r"# (ms|s|min|h)\b", "# s", text)
     text = re.sub(r", sampled # s before exit", " at exit", text)  # the last look, where a process that ends has to wait for a processor
     text = re.sub(r"\bsince (the start|second #) of the run", "since # of the run", text)
@@ -151,6 +152,7 @@ def test_a_session_prints_what_the_page_shows(page, tmp_path):
     ("one\n...\nlast\n", "one\ntwo\n", False),
     ("a.py:3 load  leak\n", "a.py:3 load  steady\n", False),
     (" 57.2 MiB  3,000 blocks at a.py:7 f\n", "≈57.7 MiB  ≈12,400 blocks at a.py:7 f\n", True),
+    ("240 MiB of it (99 %) was", "≈241 MiB of it (99 %, ±1.2 MiB) was", True),
     (" 57.2 MiB  3,000 blocks at a.py:7 f\n", " 80.1 MiB  3,000 blocks at a.py:7 f\n", False),
     (" 114 MiB  64 %  a.py:7 f  (leak?)\n...\n", " 85 MiB  64 %  a.py:7 f  (leak)\n 114 MiB  a.py:8 g\n", False),
     ("grows since the start of the run\n", "grows since second 0.1 of the run\n", True),
