@@ -235,18 +235,6 @@ group(struct entry *entries, size_t count, struct rank_line *lines)
 	return line_count;
 }
 
-/* Beside one that leaks, a site that is too new to judge, and has blocks of all its generations, grows as well: it has fewer samples, perhaps. */
-static void
-add_unjudged(struct rank_line *line, const struct model_site *const *sites)
-{
-	for (size_t i = 0; i < line->site_count && line->leak == MODEL_LEAK_LEAK; i++) {
-		if (rank_may_accumulate(sites[i])) {
-			line->leaking_bytes += sites[i]->live_bytes;
-			line->leaking_untouched_bytes += sites[i]->untouched_bytes;
-		}
-	}
-}
-
 struct ranked *
 rank_run(struct finished_model finished, const struct ranking *ranking, const char *domain)
 {
@@ -276,7 +264,6 @@ rank_run(struct finished_model finished, const struct ranking *ranking, const ch
 			ranked->lines[line].sample_bytes = model->sample_bytes;
 		ranked->lines[line].largest = entries[i].site;
 		ranked->lines[line].first_site = i;
-		add_unjudged(&ranked->lines[line], &ranked->sites[i]);
 	}
 	return ranked;
 }

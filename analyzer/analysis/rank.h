@@ -64,10 +64,10 @@ struct rank_line {
 	uint64_t pinned_bytes;
 	uint64_t allocated_bytes;
 	uint64_t allocated_count;
-	enum model_leak_class leak; // the most telling class among its sites
-	bool is_import;             // its sites are what an import left behind
-	uint64_t swept_bytes;       // of class swept: what it held at the peak
-	uint64_t leaking_bytes;     // live bytes of its sites of class leak, and of those that may accumulate beside one
+	enum model_leak_class leak;       // the most telling class among its sites
+	bool is_import;                   // its sites are what an import left behind
+	uint64_t swept_bytes;             // of class swept: what it held at the peak
+	uint64_t leaking_bytes;           // live bytes of its sites of class leak
 	uint64_t leaking_untouched_bytes; // of these, not in memory
 	const struct model_site *largest; // its first site
 	const struct model_site *telling; // its first site of class `leak`: whose generations are those of the line

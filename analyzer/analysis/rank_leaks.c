@@ -792,6 +792,27 @@ judge_backlog(struct model_site **sites, size_t count)
 		sites[i]->leak = MODEL_LEAK_STEADY;
 }
 
+static bool
+is_leaking_or_new(const struct model_site *site)
+{
+	return site->leak == MODEL_LEAK_LEAK || rank_may_accumulate(site);
+}
+
+/* Beside one that leaks, a site that is too new to judge, and has blocks of all its generations, grows as well: it has fewer samples, perhaps. */
+static void
+judge_beside_leak(struct model_site **sites, size_t count)
+{
+	const struct model_site *leaking = NULL;
+
+	for (size_t i = 0; i < count && leaking == NULL; i++)
+		leaking = sites[i]->leak == MODEL_LEAK_LEAK ? sites[i] : NULL;
+	for (size_t i = 0; i < count && leaking != NULL; i++) {
+		sites[i]->leak = leaking->leak;
+		sites[i]->may_be_built_once = leaking->may_be_built_once;
+		sites[i]->is_of_call = leaking->is_of_call;
+	}
+}
+
 /* Hands over the sites of each line of each process. */
 static void
 judge_each_line(struct model *model, bool is_wanted(const struct model_site *),
@@ -839,6 +860,7 @@ rank_leaks_classify(struct model *model)
 	SORT(leaking, count, compare_places);
 	judge_lines(model, latest_ms, leaking, count);
 	judge_each_line(model, may_be_backlog, judge_backlog);
+	judge_each_line(model, is_leaking_or_new, judge_beside_leak);
 }
 
 /* More telling than any steady amount. */

@@ -132,10 +132,7 @@ static const struct json_field line_fields[] = {
 	JSON_FIELD_OF(JSON_OBJECT, "leak", of.telling,
 	              "Class of the line: the most telling of its sites; generations of its largest site of that class.",
 	              .object = &leak_object, .is_pointer = true),
-	JSON_OF(
-		leaking_bytes,
-		"Live bytes of those of its sites that are of class leak, and of those beside them that are too new to judge, and "
-		"keep blocks of all generations."),
+	JSON_OF(leaking_bytes, "Live bytes of those of its sites that are of class leak."),
 	JSON_OF(
 		swept_bytes,
 		"Of class swept: bytes that the line held at its peak, about, by the last sample before it was released. Else 0."),

@@ -48,8 +48,10 @@ main(int argc, char **arguments)
 		else
 			worked[i] = work();
 	}
-	for (size_t i = 0; i < COUNT; i++)
+	for (size_t i = 0; i < COUNT; i++) {
 		free(worked[i]);
+		give_time(i);
+	}
 	tell_truth(arguments[2]);
 	if (strcmp(arguments[1], "asleep") == 0)
 		kill(getpid(), SIGKILL);

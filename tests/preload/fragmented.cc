@@ -51,7 +51,10 @@ main(int argc, char **arguments)
 	more = new std::list<std::vector<char>>;
 	for (size_t i = 0; i < count; i++)
 		i % 50 == 0 ? keep() : work();
-	worked->clear();
+	for (size_t i = 0; !worked->empty(); i++) {
+		worked->pop_front();
+		give_time(i);
+	}
 	tell_truth(arguments[2]);
 	if (std::string(arguments[1]) == "asleep")
 		kill(getpid(), SIGKILL);

@@ -39,7 +39,10 @@ for i in range(COUNT):
         worked[i] = work()
     else:
         keep()
-del worked
+for i in range(COUNT):
+    worked[i] = None
+    if i % 250 == 0:
+        time.sleep(.001)  # as in fragmented.h
 tell_truth()
 if sys.argv[1] == "asleep":
     os.kill(os.getpid(), signal.SIGKILL)
