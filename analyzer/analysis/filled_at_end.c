@@ -131,20 +131,25 @@ beside_bytes(const struct model_process *process)
 	return parts[KMEM_RESIDENT_OWN] + parts[KMEM_RESIDENT_PROGRAM] + parts[KMEM_RESIDENT_STACKS];
 }
 
-/* What no look knew explains growth before what a look saw untouched does, with malloc's own words and what recording remembers of each block. */
-static uint64_t
-without_what_was_allocated(const struct model *model, const struct model_process *process, uint64_t bytes)
+/* Of what is allocated: malloc's own words, and what recording remembers of each block. */
+static double
+beside_blocks_part(const struct model *model)
 {
-	double block_bytes = (double)SUM_OF(site, model->sites, model->site_count, amount_lesser(site->live_bytes, MOST)) /
-	                     (double)(1 +
-	                              SUM_OF(site, model->sites, model->site_count, amount_lesser(site->live_count, MOST)));
+	double bytes = (double)SUM_OF(site, model->sites, model->site_count, amount_lesser(site->live_bytes, MOST));
+	double count = (double)SUM_OF(site, model->sites, model->site_count, amount_lesser(site->live_count, MOST));
 
+	return BLOCK_OWN_BYTES / (bytes / (1 + count) + 2 * BLOCK_OWN_BYTES);
+}
+
+/* What no look knew explains growth before what a look saw untouched does. */
+static uint64_t
+without_what_was_allocated(const struct model_process *process, double beside_part, uint64_t bytes)
+{
 	uint64_t known_bytes = amount_lesser(model_last_beat(process)->live_bytes,
 	                                     amount_less(process->resident->resident_bytes, beside_bytes(process)));
 	uint64_t allocated_bytes = amount_less(amount_less(process->live_bytes, process->untouched_bytes), known_bytes);
 
-	return amount_less(bytes, allocated_bytes + (uint64_t)((double)allocated_bytes * BLOCK_OWN_BYTES /
-	                                                       (block_bytes + 2 * BLOCK_OWN_BYTES)));
+	return amount_less(bytes, allocated_bytes + (uint64_t)((double)allocated_bytes * beside_part));
 }
 
 /* Each site gets its share. is_new: only what the look before did not have. */
@@ -231,6 +236,8 @@ leave_untouched(struct model *model, struct model_process *process, uint64_t mos
 void
 filled_at_end_settle(struct model *model, const struct verdict_now *now)
 {
+	double beside_part = beside_blocks_part(model);
+
 	for (size_t i = 0; i < model->process_count; i++) {
 		struct model_process *process = &model->processes[i];
 		bool is_sudden = verdict_is_sudden(verdict_end_of(process, now));
@@ -245,8 +252,8 @@ filled_at_end_settle(struct model *model, const struct verdict_now *now)
 			logged_bytes = end_log_find(process, now).resident_bytes;
 		struct growth growth = growth_of(model, now, process, is_sudden, logged_bytes);
 
-		growth.least_bytes = without_what_was_allocated(model, process, growth.least_bytes);
-		growth.most_bytes = without_what_was_allocated(model, process, growth.most_bytes);
+		growth.least_bytes = without_what_was_allocated(process, beside_part, growth.least_bytes);
+		growth.most_bytes = without_what_was_allocated(process, beside_part, growth.most_bytes);
 
 		uint64_t new_bytes = touch(model, process, growth.most_bytes, true);
 

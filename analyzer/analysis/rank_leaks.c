@@ -306,7 +306,8 @@ const struct model_frame *
 rank_loaded_again_at(const struct model *model, const struct model_site *site)
 {
 	const struct model_frame *importer = rank_is_below_import(site) ? importer_of(site) : NULL;
-	bool is_again = ANY(other, model->sites, model->site_count,
+	bool is_again = importer != NULL &&
+	                ANY(other, model->sites, model->site_count,
 	                    other->process == site->process && other->where == importer && is_interleaved(site, other));
 
 	return is_again ? importer : NULL;

@@ -26,7 +26,8 @@
 #define HASH_SEED 0xc70f6907u // of ipykernel's names: MurmurHash2
 #define NAME_BYTES 96
 #define COMMAND_BYTES_MAX 60
-#define NEWER_MAX 256 // cells that one is compared with: all with all would take too long
+#define NEWER_MAX 256                   // cells that one is compared with: all with all would take too long
+#define COMPARED_MAX ((size_t)64 << 20) // bytes of them all: a capture may say anything
 
 struct build_cell {
 	const char *file;        // the key: without process and number, "<cell HASH>"
@@ -265,6 +266,7 @@ void
 model_cells_link(struct build *build)
 {
 	OWNED struct build_cell **cells = memory_zeroed(HASH_COUNT(build->cells), sizeof(struct build_cell *));
+	size_t compared = 0;
 	size_t count = 0;
 
 	for (struct build_cell *cell = build->cells; cell != NULL; cell = cell->hh.next) {
@@ -276,7 +278,9 @@ model_cells_link(struct build *build)
 	SORT(cells, count, compare_numbers);
 	for (size_t i = 0; i < count; i++) {
 		cells[i]->newer = NULL;
-		for (size_t at = i + 1; at < count && at - i <= NEWER_MAX && cells[i]->newer == NULL; at++) {
+		for (size_t at = i + 1; at < count && at - i <= NEWER_MAX && compared < COMPARED_MAX && cells[i]->newer == NULL;
+		     at++) {
+			compared += cells[i]->bytes;
 			if (cells[at]->number != cells[i]->number && is_changed_a_little(cells[i], cells[at]))
 				cells[i]->newer = cells[at];
 		}
