@@ -20,6 +20,7 @@
 #define HERE __builtin_frame_address(0)
 
 static _Atomic uint64_t next_addr = 0x100000000;
+static _Atomic unsigned ended_count; // threads that allocated, and do no more
 static _Atomic uint64_t begun_count;
 static uint64_t highest; // of the phases that have ended; of thread 0
 
@@ -48,10 +49,12 @@ static void
 begin_phases(uint64_t *random)
 {
 	const struct kmem_domain_row *row = capture_file_domain(KMEM_DOMAIN_HEAP);
+	bool has_ended = false;
 
-	for (unsigned i = 0; i < PHASES; i++) {
+	for (unsigned i = 0; i < PHASES || !has_ended; i++) {
 		struct phases_row rows[KMEM_DOMAINS_MAX];
 
+		has_ended = atomic_load_explicit(&ended_count, memory_order_relaxed) == STRESS_THREADS - 1;
 		stress_yield(random);
 		CHECK(phases_next(NULL, rows));
 		if (rows[KMEM_DOMAIN_HEAP].is_begun == 0)
@@ -90,6 +93,7 @@ work(unsigned thread, uint64_t *random)
 	}
 	while (count > 0)
 		hook_free(held[--count]);
+	atomic_fetch_add_explicit(&ended_count, 1, memory_order_relaxed);
 }
 
 int
