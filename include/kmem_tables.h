@@ -16,7 +16,7 @@
 #include "kmem_format.h"
 
 #define KMEM_TABLE_MAGIC "kmemshim table\n" // 16 bytes with its terminator
-#define KMEM_TABLE_VERSION 2u
+#define KMEM_TABLE_VERSION 3u
 #define KMEM_TABLE_PLACES 4u
 
 enum kmem_table_kind {
@@ -44,32 +44,40 @@ static_assert(sizeof(struct kmem_table_sign) == 64, "");
 		                                                               .place = { __VA_ARGS__ } }
 
 /*
- * KMEM_TABLE_BLOCKS. place[0] holds the address of this, 0 before the first block. A leaf is an array of words for 64 MiB of addresses,
- * one for each 32 bytes; what a word says is in shim/tables/pointer_map.h. While place[2] is odd some words are elsewhere for a moment.
+ * KMEM_TABLE_BLOCKS. place[0] holds the address of this, 0 before the first block. A leaf is for 64 MiB of addresses:
  *
- * The heap of an allocator that is denser than glibc's has five layers of leaves: layer 0 for its blocks of more than KMEM_DENSE_BYTES_MAX
- * bytes, and one for the smaller blocks of each position in their 32 bytes. The number of a leaf is that of its addresses, plus
- * KMEM_TOP_ENTRIES for each layer below its own.
+ *   at 0                      a state for each region of 256 KiB, of 4 bytes; its lowest 16 bits: the region's scale
+ *   at KMEM_LEAF_LARGE_AT     for each 16 KiB of addresses the large block that begins there: a word whose bytes are 0, and its bytes
+ *   at KMEM_LEAF_WORDS_AT     the words of the other blocks, room for 1 << words_log2 in each region
+ *
+ * A block's word is in one of KMEM_PROBES places, of which the first one is its position times the scale over all positions.
+ *
+ * What else a word says is in shim/tables/pointer_map.h. While place[2] is odd the words of a region are elsewhere for a moment.
  */
 #define KMEM_LEAF_LOG2 26u
-#define KMEM_WINDOW_LOG2 5u
+#define KMEM_REGION_LOG2 18u
+#define KMEM_LEAF_REGIONS (1u << (KMEM_LEAF_LOG2 - KMEM_REGION_LOG2))
+#define KMEM_LARGE_LOG2 14u // and larger: at most one begins in so many bytes
+#define KMEM_LEAF_LARGE_AT 4096u
+#define KMEM_LEAF_WORDS_AT (KMEM_LEAF_LARGE_AT + (16u << (KMEM_LEAF_LOG2 - KMEM_LARGE_LOG2)))
+#define KMEM_STATE_SCALE_MASK UINT32_C(0xffff)
+#define KMEM_PROBES 8u
 #define KMEM_TOP_ENTRIES (UINT64_C(1) << (KMEM_ADDRESS_BITS - KMEM_LEAF_LOG2))
 #define KMEM_WORD_PRESENT (UINT64_C(1) << 63)
-#define KMEM_WORD_POSITION_SHIFT 61 // 2 bits: where in its 32 bytes the block begins, in units of 8
-#define KMEM_WORD_SITE_SHIFT 31     // 22 bits: index + 1 of its struct kmem_site; 0 = counts as released
-#define KMEM_WORD_SITE_MASK ((1u << 22) - 1)
-#define KMEM_WORD_BYTES_MASK ((UINT64_C(1) << 26) - 1) // all set: the block stands in the other table
-#define KMEM_LAYERS 5u
-#define KMEM_DENSE_BYTES_MAX 24u
+#define KMEM_WORD_POSITION_SHIFT 48 // 15 bits: where in its region the block begins, in units of 8
+#define KMEM_WORD_POSITION_MASK ((UINT64_C(1) << (KMEM_REGION_LOG2 - 3)) - 1)
+#define KMEM_WORD_SITE_SHIFT 19 // 21 bits: index + 1 of its struct kmem_site; 0 = counts as released
+#define KMEM_WORD_SITE_MASK ((1u << 21) - 1)
+#define KMEM_WORD_BYTES_MASK ((UINT64_C(1) << KMEM_LARGE_LOG2) - 1)
 struct kmem_top {
-	uint64_t entries; // of leaf[]: KMEM_TOP_ENTRIES, or KMEM_LAYERS times as many
+	uint64_t words_log2;
 	uint64_t leaves_max;
 	uint64_t
 		listed_count; // at most leaves_max numbers of leaves, of 4 bytes each, behind leaf[]; some perhaps twice, or not there yet
-	uint64_t leaf[];
+	uint64_t leaf[KMEM_TOP_ENTRIES];
 };
 
-/* place[1] holds the address of this; 0 = none. Blocks that a word has no room for. */
+/* place[1] holds the address of this; 0 = none. Blocks that have no word. */
 struct kmem_slot {
 	uint64_t key; // 0 free, 1 being written, else the address
 	uint64_t bytes;

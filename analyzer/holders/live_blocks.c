@@ -3,10 +3,11 @@
  *
  * Invariants, tested by number in tests/unit/analyzer/holders/test_live_blocks.c:
  *   B1  a block is found by each address in it, and by none outside of it.
- *   B2  a block whose size its word has no room for, or that has no word, is found as any other, once.
+ *   B2  a block that has no word, or is a large one, is found as any other, once.
  *   B3  an unlisted block is not found, and what stands before it does not become larger.
  *   B4  tables of another version, or none, are refused.
- *   B5  blocks of a dense heap, whose small ones have leaves of their own, are found, marked and unlisted as others are.
+ *   B5  blocks of a dense heap, 8 bytes side by side, are found, marked and unlisted as others are.
+ *   B6  a word is found in whichever of the places it is in that the recorder may choose.
  */
 #include "holders/live_blocks.h"
 
@@ -20,28 +21,25 @@
 #include "base/sorted.h"
 #include "kmem_tables.h"
 
-#define LEAF_WINDOWS (UINT64_C(1) << (KMEM_LEAF_LOG2 - KMEM_WINDOW_LOG2))
-#define LEAF_NUMBERS (KMEM_TOP_ENTRIES * KMEM_LAYERS)
-#define LEAF_BITS_WORDS (LEAF_WINDOWS / 64)
-#define LEAF_SUMMARY_WORDS (LEAF_BITS_WORDS / 64)
-#define WINDOW_BYTES (UINT64_C(1) << KMEM_WINDOW_LOG2)
+#define LEAF_BYTES (UINT64_C(1) << KMEM_LEAF_LOG2)
+#define LEAF_BITS(blocks) (LEAF_BYTES >> (blocks)->grain_log2)
+#define REGION_BYTES (UINT64_C(1) << KMEM_REGION_LOG2)
 #define RANGE_NODES_MAX (1u << 20)
-#define LARGE KMEM_WORD_BYTES_MASK
 
-/* Bits by window. Its number has the layer in it: see kmem_tables.h. calloc() of so much takes fresh pages: what is not touched costs nothing. */
+/* Bits by address, one for each place where a block can begin. calloc() of so much takes fresh pages: what is not touched costs nothing. */
 struct leaf {
 	uint64_t number;
-	uint64_t addr; // of its words, in the process
+	uint64_t addr; // in the process
 	uint64_t *starts;
 	uint64_t *marks;
-	uint64_t summary[LEAF_SUMMARY_WORDS]; // which words of `starts` are, or were, not 0
+	uint64_t *summary; // which words of `starts` are, or were, not 0
+	uint32_t states[KMEM_LEAF_REGIONS];
 };
 
 struct extra {
 	uint64_t addr;
 	uint64_t bytes;
 	uint32_t site;
-	bool has_word; // the bits of that are meant
 	bool is_marked;
 	bool is_gone;
 };
@@ -56,8 +54,9 @@ struct live_blocks {
 	struct process_memory *memory;
 	size_t leaf_count;
 	size_t leaf_room;
-	struct leaf **leaves; // by layer, by address
-	uint64_t layer_count; // 1 also where the layers for small blocks have no leaves
+	struct leaf **leaves; // by address
+	uint64_t words_log2;  // of a region, in the process
+	unsigned grain_log2;  // blocks begin at multiples of this
 	size_t extra_count;
 	size_t extra_room;
 	struct extra *extras; // by address
@@ -241,32 +240,12 @@ read_extras(struct live_blocks *blocks, const struct signs *signs)
 		return;
 	(void)process_memory_scan(blocks->memory, reading.first, reading.first + (sizeof(struct kmem_slot) << log2),
 	                          (struct word_range){ PROCESS_MEMORY_PAGE, UINT64_C(1) << 47 }, see_slot, &reading);
-	SORT(blocks->extras, blocks->extra_count, compare_extras);
-}
-
-/* The extra of exactly this address; NULL = none. */
-static struct extra *
-extra_at(const struct live_blocks *blocks, uint64_t addr)
-{
-	const struct extra wanted = { .addr = addr };
-
-	return blocks->extra_count != 0
-	           ? bsearch(&wanted, blocks->extras, blocks->extra_count, sizeof(wanted), compare_extras)
-	           : NULL;
 }
 
 struct leaf_reading {
 	struct live_blocks *blocks;
 	struct leaf *leaf;
 };
-
-static uint64_t
-addr_of(const struct leaf *leaf, uint64_t window, uint64_t word)
-{
-	uint64_t leaf_addr = leaf->number % KMEM_TOP_ENTRIES << KMEM_LEAF_LOG2;
-
-	return leaf_addr | window << KMEM_WINDOW_LOG2 | (word >> KMEM_WORD_POSITION_SHIFT & 3) << 3;
-}
 
 static void
 count_block(struct live_blocks *blocks, uint64_t addr, uint64_t bytes)
@@ -281,19 +260,32 @@ see_word(void *context, uint64_t at, uint64_t word)
 {
 	const struct leaf_reading *reading = context;
 	struct live_blocks *blocks = reading->blocks;
-	struct leaf *leaf = reading->leaf;
-	uint64_t window = (at - leaf->addr) / 8;
-	uint64_t addr = addr_of(leaf, window, word);
-	uint64_t bytes = word & KMEM_WORD_BYTES_MASK;
-	struct extra *extra = bytes == LARGE ? extra_at(blocks, addr) : NULL;
+	uint64_t region = (at - reading->leaf->addr - KMEM_LEAF_WORDS_AT) / 8 >> blocks->words_log2;
+	uint64_t in_leaf = region * REGION_BYTES | (word >> KMEM_WORD_POSITION_SHIFT & KMEM_WORD_POSITION_MASK) << 3;
+	uint64_t bit = in_leaf >> blocks->grain_log2;
 
-	if (extra != NULL) {
-		extra->has_word = true;
-		bytes = extra->bytes;
-	}
-	leaf->starts[window / 64] |= UINT64_C(1) << window % 64;
-	leaf->summary[window / 64 / 64] |= UINT64_C(1) << window / 64 % 64;
-	count_block(blocks, addr, bytes);
+	reading->leaf->starts[bit / 64] |= UINT64_C(1) << bit % 64;
+	reading->leaf->summary[bit / 64 / 64] |= UINT64_C(1) << bit / 64 % 64;
+	count_block(blocks, (reading->leaf->number << KMEM_LEAF_LOG2) + in_leaf, word & KMEM_WORD_BYTES_MASK);
+	return true;
+}
+
+/* Of a large block; its bytes are in the next word. */
+static bool
+see_large(void *context, uint64_t at, uint64_t word)
+{
+	const struct leaf_reading *reading = context;
+	struct live_blocks *blocks = reading->blocks;
+	uint64_t in_leaf = ((at - reading->leaf->addr - KMEM_LEAF_LARGE_AT) / 16 << KMEM_LARGE_LOG2) & ~(REGION_BYTES - 1);
+
+	if ((at - reading->leaf->addr) % 16 != 0)
+		return true;
+	in_leaf |= (word >> KMEM_WORD_POSITION_SHIFT & KMEM_WORD_POSITION_MASK) << 3;
+	*MEMORY_NEXT(blocks->extras, blocks->extra_count, blocks->extra_room) = (struct extra){
+		.addr = (reading->leaf->number << KMEM_LEAF_LOG2) + in_leaf,
+		.bytes = process_memory_word(blocks->memory, at + 8),
+		.site = (uint32_t)(word >> KMEM_WORD_SITE_SHIFT) & KMEM_WORD_SITE_MASK,
+	};
 	return true;
 }
 
@@ -313,13 +305,17 @@ read_leaves(struct live_blocks *blocks, const struct signs *signs)
 	uint64_t top = process_memory_word(memory, place_of(signs, KMEM_TABLE_BLOCKS, 0));
 	uint64_t listed = top != 0 ? process_memory_word(memory, top + offsetof(struct kmem_top, listed_count)) : 0;
 	uint64_t max = top != 0 ? process_memory_word(memory, top + offsetof(struct kmem_top, leaves_max)) : 0;
-	uint64_t entries = top != 0 ? process_memory_word(memory, top + offsetof(struct kmem_top, entries)) : 0;
-	uint64_t leaves = top + offsetof(struct kmem_top, leaf);
 
+	blocks->words_log2 = top != 0 ? process_memory_word(memory, top + offsetof(struct kmem_top, words_log2)) : 0;
+	if (blocks->words_log2 > KMEM_REGION_LOG2 - 3)
+		return true; // no table of ours
+	blocks->grain_log2 = blocks->words_log2 == KMEM_REGION_LOG2 - 3 ? 3 : 4;
 	for (uint64_t i = 0; i < listed && i < max && i < KMEM_TOP_ENTRIES; i++) {
-		uint64_t number = process_memory_half(memory, leaves + entries * 8 + i * 4);
-		uint64_t addr = number < entries && number < LEAF_NUMBERS ? process_memory_word(memory, leaves + number * 8)
-		                                                          : 0;
+		const struct word_range present = { KMEM_WORD_PRESENT, 0 };
+		uint64_t number = process_memory_half(memory, top + sizeof(struct kmem_top) + i * 4);
+		uint64_t addr = number < KMEM_TOP_ENTRIES
+		                    ? process_memory_word(memory, top + offsetof(struct kmem_top, leaf) + number * 8)
+		                    : 0;
 
 		if (process_memory_is_late(memory))
 			return false;
@@ -330,25 +326,27 @@ read_leaves(struct live_blocks *blocks, const struct signs *signs)
 
 		leaf->number = number;
 		leaf->addr = addr;
-		leaf->starts = memory_zeroed(LEAF_BITS_WORDS, sizeof(uint64_t));
-		leaf->marks = memory_zeroed(LEAF_BITS_WORDS, sizeof(uint64_t));
+		leaf->starts = memory_zeroed(LEAF_BITS(blocks) / 64, sizeof(uint64_t));
+		leaf->marks = memory_zeroed(LEAF_BITS(blocks) / 64, sizeof(uint64_t));
+		leaf->summary = memory_zeroed(LEAF_BITS(blocks) / 64 / 64, sizeof(uint64_t));
 		*MEMORY_NEXT(blocks->leaves, blocks->leaf_count, blocks->leaf_room) = leaf;
-		(void)process_memory_scan(memory, addr, addr + LEAF_WINDOWS * 8, (struct word_range){ KMEM_WORD_PRESENT, 0 },
-		                          see_word, &reading);
+		(void)process_memory_read(memory, addr, leaf->states, sizeof(leaf->states));
+		(void)process_memory_scan(memory, addr + KMEM_LEAF_LARGE_AT, addr + KMEM_LEAF_WORDS_AT, present, see_large,
+		                          &reading);
+		(void)process_memory_scan(memory, addr + KMEM_LEAF_WORDS_AT,
+		                          addr + KMEM_LEAF_WORDS_AT + (KMEM_LEAF_REGIONS * UINT64_C(8) << blocks->words_log2),
+		                          present, see_word, &reading);
 	}
 	SORT(blocks->leaves, blocks->leaf_count, compare_leaves);
-	if (blocks->leaf_count != 0)
-		blocks->layer_count = 1 + blocks->leaves[blocks->leaf_count - 1]->number / KMEM_TOP_ENTRIES;
 	return true;
 }
 
 static void
 count_extras(struct live_blocks *blocks)
 {
-	EACH (extra, blocks->extras, blocks->extra_count) {
-		if (!extra->has_word)
-			count_block(blocks, extra->addr, extra->bytes);
-	}
+	SORT(blocks->extras, blocks->extra_count, compare_extras);
+	EACH (extra, blocks->extras, blocks->extra_count)
+		count_block(blocks, extra->addr, extra->bytes);
 }
 
 struct live_blocks *
@@ -383,6 +381,7 @@ live_blocks_free(struct live_blocks *blocks)
 	for (size_t i = 0; blocks != NULL && i < blocks->leaf_count; i++) {
 		free(blocks->leaves[i]->starts);
 		free(blocks->leaves[i]->marks);
+		free(blocks->leaves[i]->summary);
 		free(blocks->leaves[i]);
 	}
 	if (blocks == NULL)
@@ -423,9 +422,9 @@ leaves_up_to(const struct live_blocks *blocks, uint64_t number)
 	return SORTED_BEFORE(at, blocks->leaf_count, blocks->leaves[at]->number <= number);
 }
 
-/* The highest window below `end` in which a block starts. False: there is none. */
+/* The highest bit below `end` that is set. False: there is none. */
 static bool
-last_start(const struct leaf *leaf, uint64_t end, uint64_t *window)
+last_start(const struct leaf *leaf, uint64_t end, uint64_t *bit)
 {
 	uint64_t index = end / 64;
 	uint64_t bits = end % 64 != 0 ? leaf->starts[index] & ((UINT64_C(1) << end % 64) - 1) : 0;
@@ -442,23 +441,44 @@ last_start(const struct leaf *leaf, uint64_t end, uint64_t *window)
 		index = row * 64 + 63 - (uint64_t)__builtin_clzll(words);
 		bits = leaf->starts[index];
 	}
-	*window = index * 64 + 63 - (uint64_t)__builtin_clzll(bits);
+	*bit = index * 64 + 63 - (uint64_t)__builtin_clzll(bits);
 	return true;
 }
 
-/* What the recorder says of the block that starts in a window. */
-static struct live_block
-block_of(const struct live_blocks *blocks, const struct leaf *leaf, uint64_t window)
+/* The word of a block: in one of the places from where it belongs by its address. 0: it is not there. */
+static uint64_t
+word_of(const struct live_blocks *blocks, const struct leaf *leaf, uint64_t in_leaf)
 {
-	uint64_t word = process_memory_word(blocks->memory, leaf->addr + window * 8);
-	struct live_block block = { .addr = addr_of(leaf, window, word),
+	uint64_t region = in_leaf >> KMEM_REGION_LOG2;
+	uint64_t position = in_leaf >> 3 & KMEM_WORD_POSITION_MASK;
+	uint64_t scale = leaf->states[region] & KMEM_STATE_SCALE_MASK;
+	uint64_t at = leaf->addr + KMEM_LEAF_WORDS_AT + (region * 8 << blocks->words_log2) +
+	              (position * scale >> (KMEM_REGION_LOG2 - 3)) * 8;
+
+	for (unsigned i = 0; i < KMEM_PROBES; i++) {
+		uint64_t word = process_memory_word(blocks->memory, at + i * 8);
+
+		if (word >> KMEM_WORD_POSITION_SHIFT == (KMEM_WORD_PRESENT >> KMEM_WORD_POSITION_SHIFT | position))
+			return word;
+	}
+	return 0;
+}
+
+static uint64_t
+addr_of(const struct live_blocks *blocks, const struct leaf *leaf, uint64_t bit)
+{
+	return (leaf->number << KMEM_LEAF_LOG2) + (bit << blocks->grain_log2);
+}
+
+/* What the recorder says of a block. */
+static struct live_block
+block_of(const struct live_blocks *blocks, const struct leaf *leaf, uint64_t bit)
+{
+	uint64_t word = word_of(blocks, leaf, bit << blocks->grain_log2);
+
+	return (struct live_block){ .addr = addr_of(blocks, leaf, bit),
 		                        .bytes = word & KMEM_WORD_BYTES_MASK,
 		                        .site = (uint32_t)(word >> KMEM_WORD_SITE_SHIFT) & KMEM_WORD_SITE_MASK };
-	const struct extra *extra = block.bytes == LARGE ? extra_at(blocks, block.addr) : NULL;
-
-	if (extra != NULL)
-		block.bytes = extra->bytes;
-	return block;
 }
 
 static bool
@@ -467,67 +487,44 @@ is_in(const struct live_block *block, uint64_t addr)
 	return addr - block->addr < (block->bytes != 0 ? block->bytes : 1);
 }
 
+/* Among blocks that have a bit: the last one that starts at the address or before, and not below `lowest`. */
 static bool
-find_in_layer(const struct live_blocks *blocks, uint64_t layer, uint64_t lowest, uint64_t addr,
-              struct live_block *block)
+find_by_bit(const struct live_blocks *blocks, uint64_t lowest, uint64_t addr, struct live_block *block)
 {
-	uint64_t number = layer * KMEM_TOP_ENTRIES + (addr >> KMEM_LEAF_LOG2);
-	size_t i = leaves_up_to(blocks, number);
-	uint64_t end = (addr >> KMEM_WINDOW_LOG2 & (LEAF_WINDOWS - 1)) + 1;
+	size_t i = leaves_up_to(blocks, addr >> KMEM_LEAF_LOG2);
 
 	while (i-- > 0) {
 		const struct leaf *leaf = blocks->leaves[i];
-		uint64_t window;
+		uint64_t end = leaf->number == addr >> KMEM_LEAF_LOG2 ? ((addr & (LEAF_BYTES - 1)) >> blocks->grain_log2) + 1
+		                                                      : LEAF_BITS(blocks);
+		uint64_t bit;
 
-		if (leaf->number / KMEM_TOP_ENTRIES != layer)
-			return false;
-		if (leaf->number != number)
-			end = LEAF_WINDOWS;
-		while (last_start(leaf, end, &window)) {
-			if (addr_of(leaf, window, 0) + WINDOW_BYTES <= lowest)
+		if (last_start(leaf, end, &bit)) {
+			if (addr_of(blocks, leaf, bit) < lowest)
 				return false;
-			*block = block_of(blocks, leaf, window);
-			if (block->addr <= addr)
-				return true;
-			end = window; // it begins behind the address, in the same window
+			*block = block_of(blocks, leaf, bit);
+			return true;
 		}
-		end = LEAF_WINDOWS;
+		if (leaf->number << KMEM_LEAF_LOG2 <= lowest)
+			return false;
 	}
 	return false;
 }
 
-/*
- * Among blocks that have a bit: the last one that starts at the address or before. A block that starts below `lowest` is not looked at.
- */
-static bool
-find_by_bit(const struct live_blocks *blocks, uint64_t lowest, uint64_t addr, struct live_block *block)
-{
-	bool is_found = false;
-
-	for (uint64_t layer = 0; layer < blocks->layer_count; layer++) {
-		struct live_block found;
-
-		if (find_in_layer(blocks, layer, lowest, addr, &found) && (!is_found || found.addr > block->addr)) {
-			is_found = true;
-			*block = found;
-			lowest = found.addr;
-		}
-	}
-	return is_found;
-}
-
-/* Among blocks that have no bit: no two overlap, so the last that starts at the address or before is the one. */
+/* Among blocks that have no bit: the last one that starts at the address or before. */
 static bool
 find_extra(const struct live_blocks *blocks, uint64_t addr, struct live_block *block)
 {
 	size_t until = SORTED_UP_TO(blocks->extras, blocks->extra_count, addr, addr);
 
-	if (until == 0 || blocks->extras[until - 1].has_word || blocks->extras[until - 1].is_gone)
+	while (until != 0 && blocks->extras[until - 1].is_gone)
+		until--;
+	if (until == 0)
 		return false;
 	const struct extra *extra = &blocks->extras[until - 1];
 
 	*block = (struct live_block){ extra->addr, extra->bytes, extra->site, (uint32_t)until };
-	return is_in(block, addr);
+	return true;
 }
 
 bool
@@ -535,59 +532,72 @@ live_blocks_find(struct live_blocks *blocks, uint64_t addr, struct live_block *b
 {
 	if (addr - blocks->range.lowest >= blocks->range.end - blocks->range.lowest)
 		return false;
-	return (blocks->extra_count != 0 && find_extra(blocks, addr, block)) ||
-	       (find_by_bit(blocks, 0, addr, block) && is_in(block, addr));
+	/* No two overlap. */
+	return (find_extra(blocks, addr, block) && is_in(block, addr)) ||
+	       (find_by_bit(blocks, addr > KMEM_WORD_BYTES_MASK ? addr - KMEM_WORD_BYTES_MASK : 0, addr, block) &&
+	        is_in(block, addr));
 }
 
 bool
 live_blocks_last_in(struct live_blocks *blocks, uint64_t start, uint64_t end, struct live_block *block)
 {
-	return end > start && find_by_bit(blocks, start, end - 1, block) && block->addr >= start;
+	struct live_block extra;
+	bool has_extra = end > start && find_extra(blocks, end - 1, &extra) && extra.addr >= start;
+	bool has_bit = end > start && find_by_bit(blocks, start, end - 1, block);
+
+	if (has_extra && (!has_bit || extra.addr > block->addr))
+		*block = extra;
+	return has_extra || has_bit;
 }
 
-/* Reads the words of the next blocks ahead. Eight words of bits cover a page of them. Returns where to read ahead again. */
-static uint64_t
-read_ahead(struct live_blocks *blocks, const struct leaf *leaf, uint64_t index)
+/* Reads the words of a region ahead. */
+static void
+read_ahead(struct live_blocks *blocks, const struct leaf *leaf, uint64_t region)
 {
-	const uint64_t step = PROCESS_MEMORY_PAGE / 8 / 64;
+	uint64_t at = leaf->addr + KMEM_LEAF_WORDS_AT + (region * 8 << blocks->words_log2);
+	uint64_t end = at + ((leaf->states[region] & KMEM_STATE_SCALE_MASK) + KMEM_PROBES) * 8;
 	uint64_t pages[PROCESS_MEMORY_AHEAD];
 	size_t count = 0;
 
-	for (; index < LEAF_BITS_WORDS && count < PROCESS_MEMORY_AHEAD; index += step) {
-		if (leaf->summary[index / 64] >> index % 64 & ((UINT64_C(1) << step) - 1))
-			pages[count++] = leaf->addr + index * 64 * 8;
-	}
+	for (; at < end && count < PROCESS_MEMORY_AHEAD; at += PROCESS_MEMORY_PAGE)
+		pages[count++] = at;
 	process_memory_ahead(blocks->memory, pages, count);
-	return index;
+}
+
+static bool
+visit_leaf(struct live_blocks *blocks, const struct leaf *leaf, live_blocks_visitor *visitor, void *context)
+{
+	const uint64_t region_bits = REGION_BYTES >> blocks->grain_log2;
+
+	for (uint64_t index = 0; index < LEAF_BITS(blocks) / 64; index++) {
+		if (index % 64 == 0 && leaf->summary[index / 64] == 0) {
+			index += 63;
+			continue;
+		}
+		if (index * 64 % region_bits == 0)
+			read_ahead(blocks, leaf, index * 64 / region_bits);
+		for (uint64_t bits = leaf->starts[index]; bits != 0; bits &= (bits - 1) & leaf->starts[index]) {
+			struct live_block block = block_of(blocks, leaf, index * 64 + (uint64_t)__builtin_ctzll(bits));
+
+			if (!visitor(context, &block))
+				return false;
+		}
+	}
+	return true;
 }
 
 bool
 live_blocks_visit(struct live_blocks *blocks, live_blocks_visitor *visitor, void *context)
 {
 	for (size_t i = 0; i < blocks->leaf_count; i++) {
-		const struct leaf *leaf = blocks->leaves[i];
-		uint64_t ahead = 0;
-
-		for (uint64_t index = 0; index < LEAF_BITS_WORDS; index++) {
-			if (index % 64 == 0 && leaf->summary[index / 64] == 0) {
-				index += 63;
-				continue;
-			}
-			if (index >= ahead)
-				ahead = read_ahead(blocks, leaf, index & ~UINT64_C(7));
-			for (uint64_t bits = leaf->starts[index]; bits != 0; bits &= (bits - 1) & leaf->starts[index]) {
-				struct live_block block = block_of(blocks, leaf, index * 64 + (uint64_t)__builtin_ctzll(bits));
-
-				if (!visitor(context, &block))
-					return false;
-			}
-		}
+		if (!visit_leaf(blocks, blocks->leaves[i], visitor, context))
+			return false;
 	}
 	for (size_t i = 0; i < blocks->extra_count; i++) {
 		const struct extra *extra = &blocks->extras[i];
 		struct live_block block = { extra->addr, extra->bytes, extra->site, (uint32_t)i + 1 };
 
-		if (!extra->has_word && !extra->is_gone && !visitor(context, &block))
+		if (!extra->is_gone && !visitor(context, &block))
 			return false;
 	}
 	return true;
@@ -595,25 +605,16 @@ live_blocks_visit(struct live_blocks *blocks, live_blocks_visitor *visitor, void
 
 /* ---- bits ---- */
 
-static struct leaf *
-leaf_of(const struct live_blocks *blocks, const struct live_block *block)
-{
-	bool is_dense = blocks->layer_count > 1 && block->bytes <= KMEM_DENSE_BYTES_MAX;
-	uint64_t layer = is_dense ? 1 + (block->addr >> 3 & 3) : 0;
-	size_t i = leaves_up_to(blocks, layer * KMEM_TOP_ENTRIES + (block->addr >> KMEM_LEAF_LOG2));
-
-	return blocks->leaves[i != 0 ? i - 1 : 0]; // a block that was found has one
-}
-
-/* The word that has the bit of the block among `marks`, else among `starts`. */
+/* The word that has the bit of the block among `marks`, else among `starts`. A block that was found has a leaf. */
 static uint64_t *
 bits_of(const struct live_blocks *blocks, const struct live_block *block, bool is_mark, uint64_t *bit)
 {
-	struct leaf *leaf = leaf_of(blocks, block);
-	uint64_t window = block->addr >> KMEM_WINDOW_LOG2 & (LEAF_WINDOWS - 1);
+	size_t i = leaves_up_to(blocks, block->addr >> KMEM_LEAF_LOG2);
+	struct leaf *leaf = blocks->leaves[i != 0 ? i - 1 : 0];
+	uint64_t number = (block->addr & (LEAF_BYTES - 1)) >> blocks->grain_log2;
 
-	*bit = UINT64_C(1) << window % 64;
-	return &(is_mark ? leaf->marks : leaf->starts)[window / 64];
+	*bit = UINT64_C(1) << number % 64;
+	return &(is_mark ? leaf->marks : leaf->starts)[number / 64];
 }
 
 bool
@@ -649,7 +650,7 @@ void
 live_blocks_unmark_all(struct live_blocks *blocks)
 {
 	for (size_t i = 0; i < blocks->leaf_count; i++) {
-		for (uint64_t index = 0; index < LEAF_BITS_WORDS; index++) {
+		for (uint64_t index = 0; index < LEAF_BITS(blocks) / 64; index++) {
 			if (blocks->leaves[i]->marks[index] != 0) // what was never touched stays so
 				blocks->leaves[i]->marks[index] = 0;
 		}

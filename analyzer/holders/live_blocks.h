@@ -2,10 +2,10 @@
  * live_blocks.h - which live block is at this address, of which call site?
  *
  * Read from the recorder's own tables (kmem_tables.h) in the memory of a process that stands still. A block is one bit here, at its
- * place in a map of 32-byte windows. A second bit is a mark for callers. Both together take 0.8 % of the heap. Size and site of a block
- * stay where they are, and are read when they are asked for.
+ * place in a map of 16 bytes (8 over another allocator than glibc's). A second bit is a mark for callers. Both together take 1.6 % of
+ * the heap. Size and site of a block stay where they are, and are read when they are asked for.
  *
- * Limits  what the recorder has no word for (addresses above 47 bits, or a limited address space) is listed apart.
+ * Limits  what the recorder has no word for (large blocks, addresses above 47 bits, or a limited address space) is listed apart.
  */
 #ifndef LIVE_BLOCKS_H
 #define LIVE_BLOCKS_H
@@ -41,10 +41,10 @@ struct word_range live_blocks_range(const struct live_blocks *blocks); // of add
 /* The block that this address lies in. */
 bool live_blocks_find(struct live_blocks *blocks, uint64_t addr, struct live_block *block);
 
-/* The block with the highest address in [start, end) among those that have a word of the recorder's. False: none begins there. */
+/* The block with the highest address in [start, end). False: none begins there. */
 bool live_blocks_last_in(struct live_blocks *blocks, uint64_t start, uint64_t end, struct live_block *block);
 
-/* Visits blocks by address, over a dense heap small ones behind the others, those listed apart last. False when the visitor ended it. A block that it unlists is not shown any more. */
+/* Visits blocks by address, those listed apart last. False when the visitor ended it. A block that it unlists is not shown any more. */
 typedef bool live_blocks_visitor(void *context, const struct live_block *block);
 bool live_blocks_visit(struct live_blocks *blocks, live_blocks_visitor *visitor, void *context);
 

@@ -188,19 +188,16 @@ is_free_threaded(void)
 	return python_runtime.interpreter.layout.is_free_threaded;
 }
 
-/* Is the block of the batch still the one that the map showed? Where the map cannot be asked, python_types.c alone decides. */
+/* Is the block of the batch still the one that the map showed? */
 static bool
 is_still_there(uint64_t addr, uint32_t site)
 {
-	const pointer_map_word *word = pointer_map_own_word(addr);
+	struct address_block block;
 
-	if (word == NULL || !is_free_threaded())
+	if (!is_free_threaded())
 		return true;
 	atomic_thread_fence(memory_order_acquire); // the copy before
-
-	uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
-
-	return (seen & POINTER_MAP_START_MASK) == pointer_map_start_of(addr) && pointer_map_unpack(seen).site == site;
+	return pointer_map_find(addr, &block) && block.site == site;
 }
 
 static void
@@ -271,26 +268,26 @@ visit_sample(uint64_t object, uint64_t bytes, uint32_t site)
 		add_to_batch(held, object, bytes, (uint32_t)python_samples_objects(bytes));
 }
 
-static void
+static bool
 visit(void *unused, uint64_t addr, struct address_block block)
 {
 	struct held *held = find_held(block.site);
 
 	(void)unused;
 	if (held == NULL)
-		return;
+		return true;
 
 	uint64_t number = held->seen++;
 
 	if (number % held->stride == 0)
 		held->next = number + random_below(held->stride);
 	if (number != held->next)
-		return;
-	if (block.bytes < OBJECT_BYTES_MIN) {
+		return true;
+	if (block.bytes < OBJECT_BYTES_MIN)
 		held->sampled++; // no object
-		return;
-	}
-	add_to_batch(held, addr, block.bytes, 1);
+	else
+		add_to_batch(held, addr, block.bytes, 1);
+	return true;
 }
 
 /* ---- what the capture says ---- */
@@ -400,7 +397,7 @@ object_census_take(bool is_last)
 	if (is_sampled())
 		python_samples_visit(visit_sample);
 	else
-		is_whole = pointer_map_visit(is_last ? WORDS_MAX_LAST : WORDS_MAX, visit, NULL);
+		is_whole = pointer_map_visit_objects(is_last ? WORDS_MAX_LAST : WORDS_MAX, visit, NULL);
 	look_at_batch();
 	store(is_whole);
 	rate_limit_end(&paced);

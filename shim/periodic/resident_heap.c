@@ -3,8 +3,7 @@
  *
  * A sample: one of `stride` resident pages is looked into. The stride is chosen by the number of pages at the look before. A block that
  * began before the page is found by going back in the map to the last block that did: at most as far as a large block reaches, because
- * large blocks are not part of this. Where the map has no leaf, as when there are no more addresses (ulimit -v), blocks are recorded
- * elsewhere: such pages are left out.
+ * large blocks are not part of this. What the map does not cover, as when there are no more addresses (ulimit -v), is left out.
  */
 #include "periodic/resident_heap.h"
 
@@ -16,7 +15,6 @@
 #include "tables/pointer_map.h"
 
 #define PAGE_BYTES PAGE_LOOK_PAGE_BYTES
-#define WINDOW_BYTES (UINT64_C(1) << POINTER_MAP_WINDOW_LOG2)
 #define FIRST_STRIDE 16u
 #define RECORDS_MAX 1024u // a power of two: those with blocks in pages that are looked into
 #define PROBES_MAX 64u    // of a record that is not there: a search through a full table for each page would be a pause
@@ -58,37 +56,6 @@ resident_heap_begin(void)
 	look.stride = stride;
 }
 
-/* The block that starts in the window of this word; bytes 0 = none. */
-static inline struct address_block
-block_in(const pointer_map_word *word, uint64_t window_addr, uint64_t *start)
-{
-	uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
-
-	if ((seen & POINTER_MAP_PRESENT) == 0)
-		return (struct address_block){ 0 };
-	*start = window_addr | (seen >> POINTER_MAP_POSITION_SHIFT & 3) << 3;
-	return pointer_map_unpack(seen);
-}
-
-/* The last window in [least, addr) in which a block begins; 0 = none. In a heap that was emptied most words say that none does. */
-static uint64_t
-used_window_before(uint64_t addr, uint64_t least)
-{
-	while (addr > least) {
-		uint64_t leaf_addr = (addr - 1) & ~((UINT64_C(1) << POINTER_MAP_LEAF_LOG2) - 1);
-		uint64_t from = leaf_addr > least ? leaf_addr : least;
-		const pointer_map_word *words = pointer_map_own_word(from);
-
-		for (uint64_t i = words != NULL ? (addr - from) / WINDOW_BYTES : 0; i-- > 0;) {
-			look.words++;
-			if ((atomic_load_explicit(&words[i], memory_order_relaxed) & POINTER_MAP_PRESENT) != 0)
-				return from + i * WINDOW_BYTES;
-		}
-		addr = from;
-	}
-	return 0;
-}
-
 /*
  * The last block that starts before `addr`, no further back than a large block is long. What lies before the page that was looked into
  * last was searched then.
@@ -98,10 +65,10 @@ block_before(uint64_t addr, uint64_t *start)
 {
 	uint64_t least = addr > LARGE_BLOCKS_BYTES ? addr - LARGE_BLOCKS_BYTES : 0;
 	bool is_known = look.page_end > least && look.page_end <= addr;
-	uint64_t window = used_window_before(addr, is_known ? look.page_end : least);
+	struct address_block block;
 
-	if (window != 0)
-		return block_in(pointer_map_own_word(window), window, start);
+	if (pointer_map_last(is_known ? look.page_end : least, addr, start, &block, &look.words))
+		return block;
 	*start = look.last_start;
 	return is_known ? look.last : (struct address_block){ 0 };
 }
@@ -145,53 +112,61 @@ hold(const struct address_block *block, uint64_t bytes)
 	record->held_bytes += bytes;
 }
 
+/* What is in the page. */
+struct page_view {
+	uint64_t page;
+	uint64_t live_bytes;
+	uint32_t sharers[SHARERS_MAX];
+	uint32_t count;
+};
+
+/* So much of a block is in the page: it may have begun before. */
+static bool
+see_block(void *context, uint64_t start, struct address_block block)
+{
+	struct page_view *view = context;
+	uint64_t from = start > view->page ? start : view->page;
+	uint64_t end = start + block.bytes < view->page + PAGE_BYTES ? start + block.bytes : view->page + PAGE_BYTES;
+	uint32_t i = 0;
+
+	if (block.bytes == 0 || end <= from)
+		return true;
+	view->live_bytes += end - from;
+	hold(&block, end - from);
+	while (i < view->count && view->sharers[i] != block.site)
+		i++;
+	if (i == view->count && view->count < SHARERS_MAX)
+		view->sharers[view->count++] = block.site;
+	return true;
+}
+
+static bool
+see_last(void *context, uint64_t start, struct address_block block)
+{
+	if (start >= look.last_start) {
+		look.last = block;
+		look.last_start = start;
+	}
+	return see_block(context, start, block);
+}
+
 static void
 look_into(uint64_t page)
 {
-	const pointer_map_word *words = pointer_map_own_word(page); // of one leaf
-	uint32_t sharers[SHARERS_MAX];
-	uint32_t count = 0;
-	uint64_t live_bytes = 0;
-	uint64_t start = 0;
-	struct address_block block = block_before(page, &start);
+	struct page_view view = { .page = page };
 
-	look.last = block;
-	look.last_start = start;
+	look.last = block_before(page, &look.last_start);
 	look.page_end = page + PAGE_BYTES;
-	if (block.bytes != 0 && start + block.bytes > page) {
-		uint64_t end = start + block.bytes < page + PAGE_BYTES ? start + block.bytes : page + PAGE_BYTES;
-
-		live_bytes = end - page;
-		sharers[count++] = block.site;
-		hold(&block, end - page);
-	}
-	for (uint64_t number = 0; number < PAGE_BYTES / WINDOW_BYTES; number++) {
-		uint32_t i = 0;
-
-		block = block_in(&words[number], page + number * WINDOW_BYTES, &start);
-		if (block.bytes == 0)
-			continue;
-		look.last = block;
-		look.last_start = start;
-
-		uint64_t bytes = block.bytes < page + PAGE_BYTES - start ? block.bytes : page + PAGE_BYTES - start;
-
-		live_bytes += bytes;
-		hold(&block, bytes);
-		while (i < count && sharers[i] != block.site)
-			i++;
-		if (i == count && count < SHARERS_MAX)
-			sharers[count++] = block.site;
-	}
+	(void)see_block(&view, look.last_start, look.last);
+	look.words += pointer_map_visit(page, page + PAGE_BYTES, see_last, &view);
 	look.sampled++;
-	look.words += PAGE_BYTES / WINDOW_BYTES;
-	if (count == 0) {
+	if (view.count == 0) {
 		look.empty++;
-	} else if (live_bytes < PAGE_BYTES / 2) {
+	} else if (view.live_bytes < PAGE_BYTES / 2) {
 		look.sparse++;
-		look.sparse_live_bytes += live_bytes;
-		for (uint32_t i = 0; i < count; i++)
-			pin(sharers[i], PAGE_BYTES / count);
+		look.sparse_live_bytes += view.live_bytes;
+		for (uint32_t i = 0; i < view.count; i++)
+			pin(view.sharers[i], PAGE_BYTES / view.count);
 	}
 }
 
@@ -201,7 +176,7 @@ look_at(uint64_t start, uint64_t end, const unsigned char *pages)
 {
 	uint64_t count = (end - start) / PAGE_BYTES;
 
-	if (pointer_map_own_word(start) == NULL) {
+	if (!pointer_map_covers(start)) {
 		look.unseen_pages += page_look_count(pages, count, PAGE_LOOK_PRESENT);
 		return;
 	}
@@ -225,8 +200,6 @@ resident_heap_pages(uint64_t start, uint64_t end, const unsigned char *pages,
 {
 	uint64_t before = look.words;
 
-	if (__atomic_load_n(&pointer_map_own_leaves, __ATOMIC_RELAXED) == NULL)
-		return 0;
 	for (uint64_t at = start, next; at < end; at = next) {
 		bool is_left_out = is_large(at, &next);
 		uint64_t leaf_end = (at | ((UINT64_C(1) << POINTER_MAP_LEAF_LOG2) - 1)) + 1;

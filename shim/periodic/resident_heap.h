@@ -6,7 +6,6 @@
  *
  * Context     under the flag of the look.
  * Safe from   the same places; no allocation. At most RESIDENT_HEAP_SAMPLES pages are looked into.
- * When failing  (another allocator than glibc's, whose blocks share words of the map) nothing is told: sampled_pages is 0.
  */
 #ifndef RESIDENT_HEAP_H
 #define RESIDENT_HEAP_H

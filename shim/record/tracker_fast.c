@@ -6,9 +6,6 @@
  * path in tracker.c takes over (tracker_parts.h). tests/bench/BUDGET.md has the account, sites/CACHES.md the caches that are asked.
  *
  * A record found here is the calling thread's own (S4): the cache holds no others, and a release compares the slot.
- *
- * Each function is there twice: for glibc's own heap, inlined into the hook, and for denser heaps, whose map has layers. The first asks
- * nothing about layers. Where it finds no word, which over such a heap is always, it calls the second.
  */
 #include "record/tracker_parts.h"
 
@@ -36,8 +33,6 @@
  */
 #define TALLY_BYTES UINT64_C(65536)
 #define TALLY_EVENTS 1024u
-
-#define DENSE __attribute__((noinline, flatten))
 
 /* How often the clock is asked where libraries' own allocators have reservations. */
 #define LIBRARY_EVENTS 16u
@@ -132,45 +127,29 @@ book_dead_fast(struct kmem_site *site, uint64_t bytes, size_t generation)
 
 /* After the books, before the program gets the address: no release is booked before its allocation. */
 static inline void
-map_small(struct thread_slot *slot, pointer_map_word *word, void *addr, struct address_block block)
+map_small(struct thread_slot *slot, struct pointer_map_place place, void *addr, struct address_block block)
 {
-	if (__builtin_expect(atomic_load_explicit(word, memory_order_relaxed) > POINTER_MAP_GONE, 0))
+	if (__builtin_expect(place.first == NULL || block.bytes > POINTER_MAP_BYTES_MAX ||
+	                         !pointer_map_put_word(place, (uint64_t)addr,
+	                                               pointer_map_pack_small((uint64_t)addr, block) | slot->map_bits),
+	                     0))
 		tracker_map_slow(slot, addr, block.bytes, block.site, block.generation);
-	else
-		atomic_store_explicit(word, pointer_map_pack_small((uint64_t)addr, block) | slot->map_bits,
-		                      memory_order_relaxed);
 }
 
-static void allocated_dense(const void *hook_frame, uint8_t object_bit, void *addr, uint64_t bytes);
-static void allocated_dense_python(const void *hook_frame, uint8_t object_bit, void *addr, uint64_t bytes,
-                                   uint64_t state);
-static void resized_dense(const void *hook_frame, uint8_t object_bit, struct live_block old, void *addr,
-                          uint64_t bytes);
-static void resized_dense_python(const void *hook_frame, uint8_t object_bit, struct live_block old, void *addr,
-                                 uint64_t bytes);
-static bool freed_dense(void *addr);
-
 static inline __attribute__((always_inline)) void
-allocated(const void *hook_frame, uint8_t object_bit, void *addr, uint64_t bytes, bool is_python, uint64_t state,
-          bool is_dense)
+allocated(const void *hook_frame, uint8_t object_bit, void *addr, uint64_t bytes, bool is_python, uint64_t state)
 {
 	struct thread_slot *slot = thread_slot_current;
-	pointer_map_word *word = is_dense ? pointer_map_dense_word_for((uint64_t)addr, bytes)
-	                                  : pointer_map_own_word((uint64_t)addr);
+	struct pointer_map_place place = pointer_map_place_of((uint64_t)addr);
 	bool has_interpreter = is_python || python_frames_available();
 
-	if (__builtin_expect(slot == NULL || word == NULL || settings.walks_all, 0) ||
+	if (__builtin_expect(slot == NULL || settings.walks_all, 0) ||
 	    (has_interpreter && __builtin_expect(python_runtime_is_finalizing(), 0))) {
-		if (is_dense)
-			tracker_allocated_slow(tagged(hook_frame, is_python), object_bit, addr, bytes);
-		else if (is_python)
-			allocated_dense_python(hook_frame, object_bit, addr, bytes, state);
-		else
-			allocated_dense(hook_frame, object_bit, addr, bytes);
+		tracker_allocated_slow(tagged(hook_frame, is_python), object_bit, addr, bytes);
 		return;
 	}
 	// seldom in the cache; recognising the event takes as long as fetching it
-	__builtin_prefetch((const void *)word, 1);
+	__builtin_prefetch((const void *)place.first, 1);
 
 	uint32_t number = site_of(slot, hook_frame, addr, bytes, is_python, state, has_interpreter);
 
@@ -183,7 +162,7 @@ allocated(const void *hook_frame, uint8_t object_bit, void *addr, uint64_t bytes
 	                     1)) {
 		book_born_fast(site, bytes);
 		// a large one is not held back
-		map_small(slot, word, addr, (struct address_block){ bytes, number, generation });
+		map_small(slot, place, addr, (struct address_block){ bytes, number, generation });
 	} else {
 		tracker_gain_slow(slot, addr, (struct address_block){ bytes, number, generation });
 	}
@@ -192,51 +171,32 @@ allocated(const void *hook_frame, uint8_t object_bit, void *addr, uint64_t bytes
 __attribute__((flatten)) void
 tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 {
-	allocated(hook_frame, 0, addr, bytes, false, 0, false);
+	allocated(hook_frame, 0, addr, bytes, false, 0);
 }
 
 __attribute__((flatten)) void
 tracker_allocated_python(const void *hook_frame, uint8_t object_bit, void *addr, size_t bytes)
 {
-	allocated(hook_frame, object_bit, addr, bytes, true, python_frames_state(), false);
-}
-
-static DENSE void
-allocated_dense(const void *hook_frame, uint8_t object_bit, void *addr, uint64_t bytes)
-{
-	allocated(hook_frame, object_bit, addr, bytes, false, 0, true);
-}
-
-static DENSE void
-allocated_dense_python(const void *hook_frame, uint8_t object_bit, void *addr, uint64_t bytes, uint64_t state)
-{
-	allocated(hook_frame, object_bit, addr, bytes, true, state, true);
+	allocated(hook_frame, object_bit, addr, bytes, true, python_frames_state());
 }
 
 static inline __attribute__((always_inline)) void
-resized(const void *hook_frame, uint8_t object_bit, struct live_block old, void *addr, uint64_t bytes, bool is_python,
-        bool is_dense)
+resized(const void *hook_frame, uint8_t object_bit, struct live_block old, void *addr, uint64_t bytes, bool is_python)
 {
 	uint64_t state = state_of(is_python);
 	struct thread_slot *slot = thread_slot_current;
-	pointer_map_word *word = is_dense ? pointer_map_dense_word_for((uint64_t)addr, bytes)
-	                                  : pointer_map_own_word((uint64_t)addr);
+	struct pointer_map_place place = pointer_map_place_of((uint64_t)addr);
 	struct kmem_site *old_site = site_table_at(old.site);
 	bool has_interpreter = is_python || python_frames_available();
 
-	if (__builtin_expect(slot == NULL || word == NULL || addr == NULL || old.site == 0, 0) ||
+	if (__builtin_expect(slot == NULL || addr == NULL || old.site == 0, 0) ||
 	    __builtin_expect(settings.walks_all || python_runtime_is_finalizing(), 0) ||
 	    __builtin_expect(old_site->slot != slot->owner.slot, 0) ||
 	    __builtin_expect(!generations_is_counted(old_site, old.generation), 0)) {
-		if (is_dense)
-			tracker_resized_slow(tagged(hook_frame, is_python), object_bit, old, addr, bytes);
-		else if (is_python)
-			resized_dense_python(hook_frame, object_bit, old, addr, bytes);
-		else
-			resized_dense(hook_frame, object_bit, old, addr, bytes);
+		tracker_resized_slow(tagged(hook_frame, is_python), object_bit, old, addr, bytes);
 		return;
 	}
-	__builtin_prefetch((const void *)word, 1);
+	__builtin_prefetch((const void *)place.first, 1);
 
 	struct address_block gone = { old.bytes, old.site, old.generation };
 	uint32_t number = site_of(slot, hook_frame, addr, bytes, is_python, state, has_interpreter);
@@ -253,10 +213,7 @@ resized(const void *hook_frame, uint8_t object_bit, struct live_block old, void 
 	                     1)) {
 		book_born_fast(site, bytes);
 		book_dead_fast(old_site, gone.bytes, gone.generation);
-		if (__builtin_expect(bytes < LARGE_BLOCKS_BYTES, 1)) // the word has room for its size, too
-			map_small(slot, word, addr, (struct address_block){ bytes, number, generation });
-		else
-			tracker_map_slow(slot, addr, bytes, number, generation);
+		map_small(slot, place, addr, (struct address_block){ bytes, number, generation });
 	} else {
 		tracker_resize_slow(slot, gone, addr, (struct address_block){ bytes, number, generation });
 	}
@@ -265,69 +222,79 @@ resized(const void *hook_frame, uint8_t object_bit, struct live_block old, void 
 __attribute__((flatten)) void
 tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes)
 {
-	resized(hook_frame, 0, old, addr, bytes, false, false);
+	resized(hook_frame, 0, old, addr, bytes, false);
 }
 
 __attribute__((flatten)) void
 tracker_resized_python(const void *hook_frame, uint8_t object_bit, struct live_block old, void *addr, size_t bytes)
 {
-	resized(hook_frame, object_bit, old, addr, bytes, true, false);
+	resized(hook_frame, object_bit, old, addr, bytes, true);
 }
 
-static DENSE void
-resized_dense(const void *hook_frame, uint8_t object_bit, struct live_block old, void *addr, uint64_t bytes)
+/* A large block, whose word does not say its owner. One of LARGE_BLOCKS_BYTES never goes the fast way: who releases it is noted. */
+static __attribute__((noinline)) bool
+freed_large(struct thread_slot *slot, struct pointer_map_place place, uint64_t addr)
 {
-	resized(hook_frame, object_bit, old, addr, bytes, false, true);
-}
-
-static DENSE void
-resized_dense_python(const void *hook_frame, uint8_t object_bit, struct live_block old, void *addr, uint64_t bytes)
-{
-	resized(hook_frame, object_bit, old, addr, bytes, true, true);
-}
-
-static inline __attribute__((always_inline)) bool
-freed(void *addr, bool is_dense)
-{
-	struct thread_slot *slot = thread_slot_current;
-	pointer_map_word *word = is_dense ? pointer_map_dense_word_of((uint64_t)addr)
-	                                  : pointer_map_own_word((uint64_t)addr);
-
-	if (__builtin_expect(slot == NULL || word == NULL || python_runtime_is_finalizing(), 0))
-		return !is_dense && freed_dense(addr);
-
-	uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
+	struct pointer_map_large *large = pointer_map_large_at(place, addr);
+	uint64_t seen = atomic_load_explicit(&large->word, memory_order_relaxed);
+	uint64_t bytes = atomic_load_explicit(&large->bytes, memory_order_relaxed);
 	struct address_block block = pointer_map_unpack(seen);
-	uint64_t differs = seen ^ (pointer_map_position_of((uint64_t)addr) | slot->own_bits);
-	uint32_t number = block.site;
 
-	if (__builtin_expect((differs & (POINTER_MAP_START_MASK | POINTER_MAP_OWNER_MASK | POINTER_MAP_WATCHED)) != 0, 0)) {
-		if ((seen & POINTER_MAP_OWNER_MASK) != 0)
-			number = site_table_own_known(&slot->owner, block.site);
-		if ((differs & POINTER_MAP_START_MASK) != 0 || (seen & POINTER_MAP_WATCHED) != 0 || number == 0 ||
-		    !generations_is_counted(site_table_at(number), block.generation))
-			return false;
-	}
+	if (!pointer_map_is_of(seen, addr) || (seen & POINTER_MAP_WATCHED) != 0 || bytes >= LARGE_BLOCKS_BYTES)
+		return false;
 
+	uint32_t number = site_table_own_known(&slot->owner, block.site);
 	struct kmem_site *site = site_table_at(number);
 
-	/* A size that stands elsewhere is too large for peak_release_fast(). A generation is one of the record where the block was born. */
-	if (__builtin_expect(site->slot != slot->owner.slot, 0) ||
-	    !peak_release_fast(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, block.bytes))
+	if (number == 0 || !generations_is_counted(site, block.generation) || site->slot != slot->owner.slot ||
+	    !peak_release_fast(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, bytes))
 		return false;
-	atomic_store_explicit(word, POINTER_MAP_GONE, memory_order_relaxed);
-	book_dead_fast(site, block.bytes, seen >> POINTER_MAP_GENERATION_SHIFT & POINTER_MAP_GENERATION_MASK);
+	atomic_store_explicit(&large->word, pointer_map_gone(seen), memory_order_relaxed);
+	book_dead_fast(site, bytes, block.generation);
 	return true;
 }
 
 __attribute__((flatten)) bool
 tracker_freed_fast(void *addr)
 {
-	return freed(addr, false);
-}
+	struct thread_slot *slot = thread_slot_current;
+	struct pointer_map_place place = pointer_map_place_of((uint64_t)addr);
 
-static DENSE bool
-freed_dense(void *addr)
-{
-	return freed(addr, true);
+	if (__builtin_expect(slot == NULL || place.state == NULL || python_runtime_is_finalizing(), 0))
+		return false;
+
+	uint64_t wanted = pointer_map_position_of((uint64_t)addr) | slot->own_bits;
+	pointer_map_word *word = NULL;
+
+	if (__builtin_expect(place.first != NULL, 1))
+		word = pointer_map_search(place.first, wanted);
+	if (__builtin_expect(word == NULL, 0))
+		return freed_large(slot, place, (uint64_t)addr);
+
+	uint64_t seen = atomic_load_explicit(word, memory_order_relaxed); // perhaps moved since
+	struct address_block block = pointer_map_unpack(seen);
+	uint32_t number = block.site;
+
+	if (__builtin_expect(((seen ^ wanted) & (POINTER_MAP_START_MASK | POINTER_MAP_OWNER_MASK | POINTER_MAP_WATCHED)) != 0,
+	                     0)) {
+		if ((seen & POINTER_MAP_OWNER_MASK) != 0)
+			number = site_table_own_known(&slot->owner, block.site);
+		if (!pointer_map_is_of(seen, (uint64_t)addr) || (seen & POINTER_MAP_WATCHED) != 0 || number == 0 ||
+		    !generations_is_counted(site_table_at(number), block.generation))
+			return false;
+	}
+
+	struct kmem_site *site = site_table_at(number);
+
+	/* A generation is one of the record where the block was born. */
+	if (__builtin_expect(site->slot != slot->owner.slot, 0) || !pointer_map_take_word(word, seen))
+		return false;
+	if (__builtin_expect(!peak_release_fast(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak,
+	                                        block.bytes),
+	                     0)) {
+		tracker_dead_slow(slot, block);
+		return true;
+	}
+	book_dead_fast(site, block.bytes, seen >> POINTER_MAP_GENERATION_SHIFT & POINTER_MAP_GENERATION_MASK);
+	return true;
 }

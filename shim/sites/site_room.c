@@ -7,6 +7,7 @@
 
 #include "base/settings.h"
 #include "capture/capture_file.h"
+#include "tables/pointer_map.h"
 
 size_t
 site_room_spare_bytes(enum site_purpose purpose)
@@ -36,6 +37,8 @@ site_room_has_budget(enum site_purpose purpose)
 		most += most / 8 * eighths_beyond(purpose);
 	else if (purpose == SITE_FOR_RELEASE) // else a site seems to keep what another thread gave back
 		most *= 2;
+	if (most > POINTER_MAP_SITES_MAX) // it would not fit a word of the map
+		most = POINTER_MAP_SITES_MAX;
 	return purpose == SITE_FOR_MERGED || used < most * sizeof(struct kmem_site);
 }
 

@@ -36,7 +36,7 @@
 #define PROBES_LAST 512
 #define OTHERS_MAX 64 // stacks of the same words in libraries that had the same addresses: what comes then folds
 
-static_assert(POINTER_MAP_SITES_MAX >= 1u << 21, "every site fits the pointer map's words");
+static_assert(POINTER_MAP_SITES_MAX >= (1u << 21) - 1, "every site fits the pointer map's words");
 static_assert(KMEM_TWIN_MASK >= 1u << 21, "every site fits the ring's words");
 
 /*

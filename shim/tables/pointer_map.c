@@ -1,33 +1,28 @@
 /*
  * pointer_map.c - address to call site (see pointer_map.h).
  *
- * A shadow indexed by address: one 8-byte word for each 32-byte window, in leaves of 16 MiB (for 64 MiB of addresses)
- * below one top table; pages come into being when they are touched. Its locality follows the heap's own, it needs no
- * probing, and it costs a quarter of the densest heap glibc can make: its blocks start at multiples of 16 and are never
- * closer than 32 bytes, so no window holds two. Other allocators have denser classes. Their blocks of more than 24 bytes have words in the
- * same way; the smaller ones have further layers of leaves, one for each position in a window. Pages of those are touched only where
- * there are such blocks: for blocks of 16 or 8 bytes side by side the shadow costs 8 bytes each, for all others a quarter of the heap.
+ * A word of 8 bytes for each live block, in arrays that follow the order of addresses: each region of 256 KiB has one, of as many pages as
+ * its blocks need. A block's word belongs where its address lies in the region, to scale, or in one of the next places. Where there is
+ * none free the region gets more words, and all are put anew; where few blocks are left it gets fewer. So the map takes 8 to 12 bytes for
+ * each block that lives, and a page for each 256 KiB at least. Neighbours in memory are neighbours in the map.
  *
- * What does not fit (a size of 64 MiB and more, an address above 47 bits) goes to an address table. So does what finds no leaf where the
- * address space is limited (ulimit -v): leaves take at most 3/16 of it, enough for 3/4, and the table is there from the start. Layers
- * for small blocks get no leaves when half of those are used, and there are none where the top table for them would be too large.
+ * A block of 16 KiB and more has no word. At most one of them begins in 16 KiB, so its place follows from its address alone.
+ *
+ * What is not covered (an address above 47 bits, or no leaf where the address space is limited (ulimit -v), or what comes while the words
+ * of its region are being arranged by another thread, goes to an address table. Leaves take at most a fifth of a limited address space,
+ * enough for 3/4 of it over glibc, and the table is there from the start.
  *
  * Invariants, tested by number in tests/unit/shim/tables/test_pointer_map.c and, with threads, in tests/stress/pointer_map.c:
- *   M1  a window's word is 0, GONE or describes one live block that starts in the window.
+ *   M1  a word is free, or describes one live block that begins in the region, at the position that it says.
  *   M2  only the thread that owns an address (it got it from the allocator, or is about to give it back) puts or takes it.
  *   M3  a leaf, once installed, stays for the life of the process, and stands in the list of leaves before it is installed: a
  *       child, forked at any moment, finds all of them there.
- *   M4  the owner of a block is the owner of its word: the word is written by plain stores, and one that stands where a block is put is of a
- *       block that was given back without our seeing it. What the program gives back twice at the same moment may then be booked twice.
- *       In glibc's own heap a chunk has at least 32 bytes, however it was asked for (memalign cuts chunks of that size at least off both
- *       ends). In any heap blocks begin at multiples of 8, so that two of more than 24 bytes do not begin in one window, and two of any
- *       size not at one position of it.
- *   M5  a page leaves the shadow only while no word in it is present, though any thread may put one there at any moment: it
- *       is moved aside, which is one step for all threads, and what was put meanwhile is put back. Until then a take that
- *       finds nothing waits. GONE tells a block that was taken meanwhile from one that was not.
- *   M6  where there are layers: if both words of an address name a block, that of layer 0 was put last. So it is asked first, and a small
- *       block that is put takes a word of layer 0 that names its address for M4's. The other way round the small block's word stays
- *       until another small block comes there: on the fast path nobody looks for it.
+ *   M4  a word is in one of POINTER_MAP_PROBES places from where it belongs by the scale of the region's state.
+ *   M5  while a region's words are arranged its state is not open, and has another number before and after. A put that ends in another state
+ *       than it began in looks whether its word was taken along. A take that finds nothing looks again where the state is another one, and
+ *       waits where it is not open.
+ *   M6  of a block that was given back without our seeing it the word stays. The next put at its address replaces it, where it meets it on
+ *       its way to a free place. What such a put does not meet stays a live block.
  */
 #include "tables/pointer_map.h"
 
@@ -37,77 +32,65 @@
 #include "kmem_tables.h"
 
 #define TOP_ENTRIES ((size_t)KMEM_TOP_ENTRIES)
-#define LEAF_BYTES (POINTER_MAP_LEAF_WORDS * 8)
-#define LEAVES_SHARE 12u // times raw_reserve_max(): 3/16 of a limited address space
-#define TOP_SHARE 5u     // the same: a thirteenth
-#define PAGE_BYTES ((size_t)4096)
-#define PAGE_WORDS (PAGE_BYTES / 8)
-#define RUN_PAGES_MAX 64 // moved aside at once: for how long others may have to wait
+#define LEAF_BYTES (sizeof(struct pointer_map_leaf) + ((size_t)KMEM_LEAF_REGIONS * 8 << pointer_map_words_log2))
+#define REGION_BYTES (UINT64_C(1) << POINTER_MAP_REGION_LOG2)
+#define WORDS_LOG2_GLIBC 13 // of a region: a word for each 32 bytes
+#define WORDS_LOG2_ANY 15   // for each 8 bytes
+#define LEAVES_SHARE 13u    // times raw_reserve_max(): a fifth of a limited address space
+#define TOP_SHARE 5u        // the same: a thirteenth
+#define PAGE_WORDS 512u     // a region's words are whole pages
 #define TRIM_SHRUNK_BYTES ((uint64_t)32 << 20)
 #define TRIM_LEAVES 8u
 #define TRIM_BYTES ((size_t)4 << 20)
 #define TRIM_PERIOD_NS UINT64_C(1000000000)
 #define ROUND_PERIOD_NS UINT64_C(60000000000)
-#define TRIM_WAIT_YIELDS 100000 // of a take, for a trimming thread that was interrupted; then the loss is counted
+#define WAIT_YIELDS 100000 // of a take, for an arranging thread that was interrupted; then the loss is counted
 
 struct top {
-	_Atomic uint64_t entries;      // constant, as the next; relaxed: top_table() orders both
-	_Atomic uint64_t leaves_max;   // of all layers
+	_Atomic uint64_t words_log2;   // constant, as the next; relaxed: top_table() orders both
+	_Atomic uint64_t leaves_max;
 	_Atomic uint64_t listed_count; // leaves that were asked for
-	pointer_map_leaf leaf[];       // by layer, by address; behind them list_of()
+	pointer_map_entry leaf[TOP_ENTRIES];
+	_Atomic uint32_t list[]; // [leaves_max] numbers of leaves, some of them perhaps twice or not installed
 };
 
-pointer_map_leaf *pointer_map_own_leaves;
-pointer_map_leaf *pointer_map_dense_leaves;
+pointer_map_entry *pointer_map_leaves;
+unsigned pointer_map_words_log2 = WORDS_LOG2_ANY; // constant once there is a top table
 
 static struct top *top;
-static bool windows_are_own;  // constant once there is a top table
-static _Atomic bool is_stuck; // the address space is used up, or too small for a shadow: no further top or leaf
+static _Atomic bool is_stuck; // the address space is used up, or too small for a map: no further top or leaf
 static struct address_table overflow;
-static _Atomic uint32_t moves; // begun and ended: odd while pages are aside (M5)
+static _Atomic uint32_t moves; // begun and ended: odd while words are elsewhere (M5)
 static void complete_move(void);
-static struct turn trimming_turn = { .complete = complete_move }; // of trimming, or looking at all
-static unsigned char is_resident[LEAF_BYTES / PAGE_BYTES];        // under the turn
+static struct turn moving_turn = { .complete = complete_move };
+static struct turn visiting_turn;
 
 /* Who looks from outside reads what these say. */
 KMEM_TABLE_SIGN(sign, KMEM_TABLE_BLOCKS, &top, &overflow.slots, &moves);
 static_assert(offsetof(struct top, leaves_max) == offsetof(struct kmem_top, leaves_max) &&
                   offsetof(struct top, listed_count) == offsetof(struct kmem_top, listed_count) &&
-                  offsetof(struct top, leaf) == offsetof(struct kmem_top, leaf),
+                  offsetof(struct top, leaf) == offsetof(struct kmem_top, leaf) &&
+                  offsetof(struct top, list) == sizeof(struct kmem_top),
               "");
 
-/* [leaves_max] numbers of the leaves, some of them perhaps twice or not installed. */
-static _Atomic uint32_t *
-list_of(struct top *table)
-{
-	return (_Atomic uint32_t *)&table->leaf[atomic_load_explicit(&table->entries, memory_order_relaxed)];
-}
-
-static uint64_t
-first_addr_of(uint64_t number)
-{
-	return number % TOP_ENTRIES << POINTER_MAP_LEAF_LOG2;
-}
-
-static void
-open_short_way(struct top *table)
-{
-	bool has_layers = atomic_load_explicit(&table->entries, memory_order_relaxed) != TOP_ENTRIES;
-
-	if (windows_are_own)
-		__atomic_store_n(&pointer_map_own_leaves, table->leaf, __ATOMIC_RELEASE); // leaves_max first
-	else if (has_layers)
-		__atomic_store_n(&pointer_map_dense_leaves, table->leaf, __ATOMIC_RELEASE); // the same
-}
-
 static struct top *
-reserve_top(uint64_t entries, uint64_t leaves_max, size_t most_bytes)
+reserve_top(void)
 {
-	size_t bytes = sizeof(struct top) + entries * sizeof(pointer_map_leaf) + leaves_max * sizeof(uint32_t);
-	struct top *fresh = bytes <= most_bytes ? raw_reserve(KMEM_OWN_ADDRESSES, bytes, PROT_READ | PROT_WRITE) : NULL;
+	size_t most_bytes = raw_reserve_max();
+	bool is_limited = most_bytes / LEAF_BYTES * LEAVES_SHARE < TOP_ENTRIES;
+
+	if (is_limited) {
+		pointer_map_words_log2 = WORDS_LOG2_GLIBC;
+		address_table_reserve(&overflow); // later there may be no addresses left
+	}
+	size_t leaves_max = is_limited ? most_bytes * LEAVES_SHARE / LEAF_BYTES : TOP_ENTRIES;
+	size_t bytes = sizeof(struct top) + leaves_max * sizeof(uint32_t);
+	struct top *fresh = is_limited && bytes > most_bytes * TOP_SHARE
+	                        ? NULL
+	                        : raw_reserve(KMEM_OWN_ADDRESSES, bytes, PROT_READ | PROT_WRITE);
 
 	if (fresh != NULL) {
-		atomic_store_explicit(&fresh->entries, entries, memory_order_relaxed);
+		atomic_store_explicit(&fresh->words_log2, pointer_map_words_log2, memory_order_relaxed);
 		atomic_store_explicit(&fresh->leaves_max, leaves_max, memory_order_relaxed);
 	}
 	return fresh;
@@ -122,29 +105,23 @@ top_table(bool creates)
 	/* relaxed, for is_stuck everywhere: guards nothing; who does not see it yet asks the kernel once more. */
 	if (found != NULL || !creates || atomic_load_explicit(&is_stuck, memory_order_relaxed))
 		return found;
-	size_t most_bytes = raw_reserve_max();
-	bool is_limited = most_bytes / LEAF_BYTES * LEAVES_SHARE < TOP_ENTRIES;
-	size_t leaves_max = is_limited ? most_bytes * LEAVES_SHARE / LEAF_BYTES : TOP_ENTRIES;
-	size_t most_top_bytes = is_limited ? most_bytes * TOP_SHARE : SIZE_MAX;
-	struct top *fresh = windows_are_own ? NULL : reserve_top(TOP_ENTRIES * KMEM_LAYERS, leaves_max, most_top_bytes);
 
-	if (fresh == NULL)
-		fresh = reserve_top(TOP_ENTRIES, leaves_max, most_top_bytes);
-	if (is_limited)
-		address_table_reserve(&overflow); // later there may be no addresses left
+	struct top *fresh = reserve_top();
+
 	if (fresh == NULL) {
 		atomic_store_explicit(&is_stuck, true, memory_order_relaxed);
 		return NULL;
 	}
 	if (__atomic_compare_exchange_n(&top, &found, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-		open_short_way(fresh);
+		__atomic_store_n(&pointer_map_leaves, fresh->leaf, __ATOMIC_RELEASE); // leaves_max first
 		return fresh;
 	}
-	raw_unreserve(fresh, (size_t)((char *)(list_of(fresh) + leaves_max) - (char *)fresh));
+	raw_unreserve(fresh, (size_t)((char *)(fresh->list + atomic_load_explicit(&fresh->leaves_max, memory_order_relaxed)) -
+	                              (char *)fresh));
 	return found;
 }
 
-/* Entries of list_of() that may be read. */
+/* Entries of the list that may be read. */
 static uint64_t
 listed_in(struct top *table)
 {
@@ -155,28 +132,25 @@ listed_in(struct top *table)
 }
 
 /* A leaf for the entry, this thread's or that of a faster one; NULL when there is no room for one. */
-static pointer_map_word *
+static struct pointer_map_leaf *
 install_leaf(struct top *table, size_t number)
 {
-	pointer_map_word *leaf = NULL;
-	pointer_map_word *fresh = NULL;
-	uint64_t max = atomic_load_explicit(&table->leaves_max, memory_order_relaxed);
+	struct pointer_map_leaf *leaf = NULL;
+	struct pointer_map_leaf *fresh = NULL;
 
-	/* relaxed: how many leaves the layers for small blocks get need not be exact. */
-	if (atomic_load_explicit(&is_stuck, memory_order_relaxed) ||
-	    (number >= TOP_ENTRIES && atomic_load_explicit(&table->listed_count, memory_order_relaxed) >= max / 2))
+	if (atomic_load_explicit(&is_stuck, memory_order_relaxed))
 		return NULL;
 	/* relaxed: it hands out places; a trim skips what is not installed yet, a child has no other thread (M3). */
 
 	uint64_t listed = atomic_fetch_add_explicit(&table->listed_count, 1, memory_order_relaxed);
 
-	if (listed < max)
+	if (listed < atomic_load_explicit(&table->leaves_max, memory_order_relaxed))
 		fresh = raw_reserve(KMEM_OWN_ADDRESSES, LEAF_BYTES, PROT_READ | PROT_WRITE);
 	if (fresh == NULL) {
 		atomic_store_explicit(&is_stuck, true, memory_order_relaxed);
 		return NULL;
 	}
-	atomic_store_explicit(&list_of(table)[listed], (uint32_t)number, memory_order_relaxed);
+	atomic_store_explicit(&table->list[listed], (uint32_t)number, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst); // the list first, for whoever forks here (M3)
 	if (atomic_compare_exchange_strong_explicit(&table->leaf[number], &leaf, fresh, memory_order_acq_rel,
 	                                            memory_order_acquire))
@@ -185,291 +159,718 @@ install_leaf(struct top *table, size_t number)
 	return leaf;
 }
 
-/* The word of an address in a layer; NULL when it cannot be had (or, if !creates, does not exist). */
-static pointer_map_word *
-find_in(unsigned layer, uint64_t addr, bool creates)
+/* NULL when it cannot be had (or, if !creates, does not exist). */
+static struct pointer_map_leaf *
+leaf_of(uint64_t addr, bool creates)
 {
-	uint64_t number = layer * TOP_ENTRIES + (addr >> POINTER_MAP_LEAF_LOG2);
-	struct top *table;
+	uint64_t number = addr >> POINTER_MAP_LEAF_LOG2;
+	struct top *table = addr >> KMEM_ADDRESS_BITS == 0 ? top_table(creates) : NULL;
 
-	if (addr >> KMEM_ADDRESS_BITS != 0 || (table = top_table(creates)) == NULL ||
-	    number >= atomic_load_explicit(&table->entries, memory_order_relaxed))
+	if (table == NULL)
 		return NULL;
 	/* acquire: pairs with install_leaf(). */
-	pointer_map_word *leaf = atomic_load_explicit(&table->leaf[number], memory_order_acquire);
+	struct pointer_map_leaf *leaf = atomic_load_explicit(&table->leaf[number], memory_order_acquire);
 
-	if (leaf == NULL && creates)
-		leaf = install_leaf(table, number);
-	if (leaf == NULL)
-		return NULL;
-	return &leaf[addr >> POINTER_MAP_WINDOW_LOG2 & (POINTER_MAP_LEAF_WORDS - 1)];
+	return leaf == NULL && creates ? install_leaf(table, number) : leaf;
 }
 
-/* The word that names a block at this address, and what it says; NULL = none does. */
+static uint32_t
+region_of(uint64_t addr)
+{
+	return addr >> POINTER_MAP_REGION_LOG2 & (KMEM_LEAF_REGIONS - 1);
+}
+
 static pointer_map_word *
-find(uint64_t addr, uint64_t *word)
+words_of(struct pointer_map_leaf *leaf, uint32_t region)
 {
-	pointer_map_word *at = find_in(0, addr, false);
-
-	*word = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
-	if (!pointer_map_is_of(*word, addr) && !windows_are_own) { // M6
-		at = find_in(pointer_map_dense_layer(addr), addr, false);
-		*word = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
-	}
-	return pointer_map_is_of(*word, addr) ? at : NULL;
+	return leaf->words + ((size_t)region << pointer_map_words_log2);
 }
 
-/* The block behind a present word of this address; a size that does not fit stands in the address table. */
-static struct address_block
-unpack(uint64_t word, uint64_t addr)
+static struct pointer_map_large *
+large_of(struct pointer_map_leaf *leaf, uint64_t addr)
 {
-	struct address_block block = pointer_map_unpack(word);
+	return pointer_map_large_at((struct pointer_map_place){ .state = leaf->state }, addr);
+}
 
-	if (block.bytes == POINTER_MAP_BYTES_MASK)
-		address_table_take(&overflow, addr, &block);
-	return block;
+static uint64_t
+addr_of(uint64_t region_addr, uint64_t word)
+{
+	return (region_addr & ~(REGION_BYTES - 1)) | (word & POINTER_MAP_POSITION_MASK) >> (KMEM_WORD_POSITION_SHIFT - 3);
+}
+
+/* Of the words of a region, whole pages. */
+static uint32_t
+count_of(uint32_t state)
+{
+	uint32_t scale = state & POINTER_MAP_SCALE_MASK;
+
+	return scale != 0 ? scale + POINTER_MAP_PROBES - 1 : 0;
+}
+
+static uint32_t
+scale_of(uint32_t count)
+{
+	return count != 0 ? count - (POINTER_MAP_PROBES - 1) : 0;
+}
+
+/* Its words are where they belong, or it has none. */
+static bool
+is_settled(uint32_t state)
+{
+	return (state & POINTER_MAP_OPEN) != 0 || count_of(state) == 0;
+}
+
+/* The next number, with this count. */
+static uint32_t
+state_after(uint32_t state, uint32_t count)
+{
+	return (((state >> 16) + 1) << 16 & ~POINTER_MAP_OPEN) | scale_of(count);
+}
+
+/* ---- arranging the words of a region (M5) ---- */
+
+/* A region that got words, with as many as its neighbours need: relaxed, a hint. */
+static _Atomic uint32_t usual_count = PAGE_WORDS;
+
+static struct {
+	struct pointer_map_leaf *leaf; // NULL: none is being arranged
+	uint64_t addr;                 // of the region
+	uint32_t count;      // the words will be
+	uint32_t used_count; // so many may not be 0
+	uint32_t pending_count;
+	uint64_t pending[(1u << WORDS_LOG2_ANY) + PAGE_WORDS]; // that are not put yet
+} moving;
+
+static enum pointer_map_put put_overflow(uint64_t addr, struct address_block block, struct address_block *old);
+
+static uint32_t
+whole_pages(uint32_t count)
+{
+	return (count + PAGE_WORDS - 1) / PAGE_WORDS * PAGE_WORDS;
+}
+
+/* A word is noted before it is removed: then it may be put twice, where a hook was left in between, and put_anew() sees that. */
+static void
+gather(pointer_map_word *words)
+{
+	for (uint32_t i = 0; i < moving.used_count; i++) {
+		uint64_t word = atomic_load_explicit(&words[i], memory_order_seq_cst); // see pointer_map_put_word()
+
+		while (word != 0 && moving.pending_count < sizeof(moving.pending) / sizeof(moving.pending[0])) {
+			moving.pending[moving.pending_count] = word;
+			atomic_signal_fence(memory_order_seq_cst);
+			moving.pending_count += (word & POINTER_MAP_PRESENT) != 0;
+			atomic_signal_fence(memory_order_seq_cst);
+			if (atomic_compare_exchange_strong_explicit(&words[i], &(uint64_t){ word }, 0, memory_order_relaxed,
+			                                            memory_order_relaxed))
+				break;
+			moving.pending_count -= (word & POINTER_MAP_PRESENT) != 0; // its block was taken
+			word = atomic_load_explicit(&words[i], memory_order_relaxed);
+		}
+	}
+}
+
+/* False: there is no room. */
+static bool
+put_anew(pointer_map_word *words, uint32_t count, uint64_t word)
+{
+	uint32_t position = (uint32_t)(word >> KMEM_WORD_POSITION_SHIFT) & (uint32_t)KMEM_WORD_POSITION_MASK;
+
+	words += position * scale_of(count) >> (POINTER_MAP_REGION_LOG2 - 3);
+	for (uint32_t i = 0; i < POINTER_MAP_PROBES; i++) {
+		uint64_t seen = atomic_load_explicit(&words[i], memory_order_relaxed);
+
+		if (((seen ^ word) & POINTER_MAP_START_MASK) == 0)
+			return true;
+		if ((seen & POINTER_MAP_PRESENT) == 0 &&
+		    atomic_compare_exchange_strong_explicit(&words[i], &seen, word, memory_order_relaxed, memory_order_relaxed))
+			return true;
+	}
+	return false;
+}
+
+/* More by an eighth. */
+static uint32_t
+next_count(uint32_t count)
+{
+	uint32_t next = whole_pages(count + count / 8 + 1);
+	uint32_t most = 1u << pointer_map_words_log2;
+
+	return next < most ? next : most;
+}
+
+/* Puts what is pending. False: more words are needed. */
+static bool
+put_pending(pointer_map_word *words)
+{
+	while (moving.pending_count != 0) {
+		uint64_t word = moving.pending[moving.pending_count - 1];
+
+		if (moving.count == 0 || !put_anew(words, moving.count, word)) {
+			struct address_block old;
+
+			if (moving.count != 1u << pointer_map_words_log2)
+				return false;
+			(void)put_overflow(addr_of(moving.addr, word), pointer_map_unpack(word), &old);
+		}
+		atomic_signal_fence(memory_order_seq_cst);
+		moving.pending_count--;
+	}
+	return true;
+}
+
+/* Begun anew at any point, it ends as if it had not been left. */
+static void
+end_move(void)
+{
+	uint32_t region = region_of(moving.addr);
+	pointer_map_word *words = words_of(moving.leaf, region);
+	pointer_map_state *state = &moving.leaf->state[region];
+	uint32_t now = atomic_load_explicit(state, memory_order_relaxed);
+
+	/* relaxed, for moves: who looks from outside does so while the process stands still. */
+	if (atomic_load_explicit(&moves, memory_order_relaxed) % 2 == 0)
+		atomic_fetch_add_explicit(&moves, 1, memory_order_relaxed);
+	if ((now & POINTER_MAP_OPEN) != 0) {
+		now = state_after(now, count_of(now));
+		atomic_store_explicit(state, now, memory_order_seq_cst); // with gather(): see pointer_map_put_word()
+	}
+	gather(words);
+	while (!put_pending(words)) {
+		gather(words);
+		moving.count = next_count(moving.count);
+		if (moving.used_count < moving.count)
+			moving.used_count = moving.count;
+	}
+	/* A put that began before may have its word here: it looks for it, and puts it again. */
+	if (moving.count < count_of(now))
+		(void)raw_madvise((void *)(words + moving.count), (count_of(now) - moving.count) * sizeof(*words), MADV_DONTNEED);
+	/* release: the words first. Pairs with pointer_map_place_in(). */
+	atomic_store_explicit(state, state_after(now, moving.count) | (moving.count != 0 ? POINTER_MAP_OPEN : 0),
+	                      memory_order_release);
+	moving.leaf = NULL;
+	atomic_fetch_add_explicit(&moves, 1, memory_order_relaxed);
+}
+
+static void
+complete_move(void)
+{
+	if (moving.leaf != NULL)
+		end_move();
+}
+
+/* A region that is open gets `count` words, or as many more as its blocks need. False: another one is just being arranged. */
+static bool
+arrange(struct pointer_map_leaf *leaf, uint64_t addr, uint32_t seen, uint32_t count)
+{
+	if (!turn_take(&moving_turn))
+		return false;
+	if (atomic_load_explicit(&leaf->state[region_of(addr)], memory_order_relaxed) == seen) {
+		moving.addr = addr & ~(REGION_BYTES - 1);
+		moving.count = count;
+		moving.used_count = count > count_of(seen) ? count : count_of(seen);
+		moving.pending_count = 0;
+		atomic_signal_fence(memory_order_seq_cst);
+		moving.leaf = leaf;
+		atomic_signal_fence(memory_order_seq_cst);
+		end_move();
+	}
+	turn_give(&moving_turn);
+	return true;
+}
+
+/* Its first words: half as many as the region has that grew last. */
+static void
+open_region(pointer_map_state *state, uint32_t seen)
+{
+	uint32_t count = whole_pages(atomic_load_explicit(&usual_count, memory_order_relaxed) / 2);
+
+	/* release: who sees it open sees the zeros that arrange() left. Pairs with pointer_map_place_in(). */
+	(void)atomic_compare_exchange_strong_explicit(state, &seen, state_after(seen, count) | POINTER_MAP_OPEN,
+	                                              memory_order_acq_rel, memory_order_relaxed);
+}
+
+/* The place of an address, whose region is opened for it; none where it is being arranged, or no leaf can be had. */
+static struct pointer_map_place
+place_for(uint64_t addr)
+{
+	struct pointer_map_leaf *leaf = leaf_of(addr, true);
+	struct pointer_map_place place = { .first = NULL };
+
+	if (leaf == NULL)
+		return place;
+	place = pointer_map_place_in(leaf, addr);
+	if (place.first == NULL && count_of(place.seen) == 0) {
+		open_region(place.state, place.seen);
+		place = pointer_map_place_in(leaf, addr);
+	}
+	return place;
 }
 
 /* ---- put ---- */
 
 /* The marks are for words alone: what comes out of the address table goes to the books as it is. */
-static struct address_block
-unmarked(struct address_block block)
-{
-	block.generation &= POINTER_MAP_GENERATION_MASK;
-	return block;
-}
-
-/* What the shadow has no room for. */
 static enum pointer_map_put
 put_overflow(uint64_t addr, struct address_block block, struct address_block *old)
 {
-	enum address_table_put put = address_table_put(&overflow, addr, unmarked(block), old);
-
+	block.generation &= POINTER_MAP_GENERATION_MASK;
 	effort_count(KMEM_EFFORT_CROWDED);
-
-	if (put == ADDRESS_TABLE_FULL)
+	switch (address_table_put(&overflow, addr, block, old)) {
+	case ADDRESS_TABLE_FULL:
 		return POINTER_MAP_FULL;
-	return put == ADDRESS_TABLE_REPLACED ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
-}
-
-/* A block whose size the word has no room for, and which is not in the table. */
-static bool
-put_large(uint64_t addr, struct address_block block)
-{
-	struct address_block none;
-
-	effort_count(KMEM_EFFORT_CROWDED);
-	return address_table_put(&overflow, addr, unmarked(block), &none) != ADDRESS_TABLE_FULL;
-}
-
-/* M4: what stands in the window is of a block that is gone, wherever in the window it began. */
-static enum pointer_map_put
-put_word(pointer_map_word *at, uint64_t addr, struct address_block block, struct address_block *old)
-{
-	uint64_t seen = atomic_load_explicit(at, memory_order_relaxed);
-	uint64_t word = pointer_map_pack(addr, block);
-	bool is_stale = seen > POINTER_MAP_GONE;
-
-	if (is_stale) {
-		uint64_t window_addr = addr & ~((UINT64_C(1) << POINTER_MAP_WINDOW_LOG2) - 1);
-
-		*old = unpack(seen, window_addr | (seen >> POINTER_MAP_POSITION_SHIFT & 3) << 3);
+	case ADDRESS_TABLE_REPLACED:
+		return POINTER_MAP_REPLACED;
+	default:
+		return POINTER_MAP_STORED;
 	}
-	if ((word & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK && !put_large(addr, block))
-		return POINTER_MAP_FULL;
-	atomic_store_explicit(at, word, memory_order_relaxed);
-	return is_stale ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
 }
 
-/* M6: a block is to be put into this word. What the other word of its address says is of one that is gone. */
-static bool
-take_stale(const pointer_map_word *at, uint64_t addr, struct address_block *old)
+/* The block of a large one's word. */
+static struct address_block
+unpack_large(const struct pointer_map_large *large, uint64_t seen)
 {
-	uint64_t seen;
-	pointer_map_word *other = find(addr, &seen);
+	struct address_block block = pointer_map_unpack(seen);
 
-	if (other == NULL || other == at)
+	block.bytes = atomic_load_explicit(&large->bytes, memory_order_relaxed);
+	return block;
+}
+
+static bool
+take_large(struct pointer_map_large *large, struct address_block *block)
+{
+	uint64_t seen = atomic_load_explicit(&large->word, memory_order_relaxed);
+
+	if ((seen & POINTER_MAP_PRESENT) == 0)
 		return false;
-	*old = unpack(seen, addr);
-	atomic_store_explicit(other, POINTER_MAP_GONE, memory_order_relaxed);
+	*block = unpack_large(large, seen);
+	atomic_store_explicit(&large->word, pointer_map_gone(seen), memory_order_relaxed);
 	return true;
+}
+
+/* The word of a block that is where it belongs; NULL = there is none. */
+static pointer_map_word *
+word_at(struct pointer_map_place place, uint64_t addr, uint64_t *seen)
+{
+	pointer_map_word *at = place.first != NULL
+	                           ? pointer_map_search(place.first, POINTER_MAP_PRESENT | pointer_map_position_of(addr))
+	                           : NULL;
+
+	*seen = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
+	return pointer_map_is_of(*seen, addr) ? at : NULL; // it may have been moved in between
+}
+
+static bool
+take_word(struct pointer_map_place place, uint64_t addr, struct address_block *block)
+{
+	uint64_t seen = 0;
+	pointer_map_word *at = word_at(place, addr, &seen);
+
+	if (at == NULL || !pointer_map_take_word(at, seen))
+		return false;
+	*block = pointer_map_unpack(seen);
+	return true;
+}
+
+/* M6: what stands in the 16 KiB, or has a word at the address, is of a block that is gone. */
+static enum pointer_map_put
+put_large(uint64_t addr, struct address_block block, struct address_block *old)
+{
+	struct pointer_map_leaf *leaf = leaf_of(addr, true);
+
+	if (leaf == NULL)
+		return put_overflow(addr, block, old);
+
+	struct pointer_map_large *large = large_of(leaf, addr);
+	bool was_stale = take_large(large, old) || take_word(pointer_map_place_in(leaf, addr), addr, old);
+
+	atomic_store_explicit(&large->bytes, block.bytes, memory_order_relaxed);
+	block.bytes = 0;
+	atomic_store_explicit(&large->word, POINTER_MAP_PRESENT | pointer_map_pack_small(addr, block), memory_order_relaxed);
+	return was_stale ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
+}
+
+/* More words for the region. False: it cannot have more, or not now. */
+static bool
+grow(struct pointer_map_leaf *leaf, uint64_t addr, uint32_t seen)
+{
+	uint32_t count = next_count(count_of(seen));
+
+	if (count == count_of(seen) || !arrange(leaf, addr, seen, count))
+		return false;
+	atomic_store_explicit(&usual_count, count, memory_order_relaxed);
+	return true;
+}
+
+static bool
+has_room(const pointer_map_word *first)
+{
+	for (uint32_t i = 0; i < POINTER_MAP_PROBES; i++) {
+		if ((atomic_load_explicit(&first[i], memory_order_relaxed) & POINTER_MAP_PRESENT) == 0)
+			return true;
+	}
+	return false;
 }
 
 enum pointer_map_put
 pointer_map_put_slow(uint64_t addr, struct address_block block, struct address_block *old)
 {
-	bool is_dense = !windows_are_own && block.bytes <= KMEM_DENSE_BYTES_MAX;
-	pointer_map_word *at = find_in(is_dense ? pointer_map_dense_layer(addr) : 0, addr, true);
-	struct address_block stale;
-	bool was_stale = !windows_are_own && take_stale(at, addr, &stale);
-	enum pointer_map_put put = at != NULL ? put_word(at, addr, block, old) : put_overflow(addr, block, old);
+	uint64_t word = POINTER_MAP_PRESENT | pointer_map_pack_small(addr, block);
+	struct pointer_map_place place;
+	bool was_stale = false;
 
-	if (!was_stale || put != POINTER_MAP_STORED)
-		return put;
-	*old = stale;
-	return POINTER_MAP_REPLACED;
+	if (block.bytes > POINTER_MAP_BYTES_MAX)
+		return put_large(addr, block, old);
+	while ((place = place_for(addr)).first != NULL) {
+		was_stale |= take_word(place, addr, old);
+		if (pointer_map_put_word(place, addr, word))
+			return was_stale ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
+		if (!has_room(place.first) && !grow(leaf_of(addr, false), addr, place.seen))
+			break;
+	}
+
+	struct address_block beside;
+	enum pointer_map_put put = put_overflow(addr, block, was_stale ? &beside : old);
+
+	return was_stale && put == POINTER_MAP_STORED ? POINTER_MAP_REPLACED : put;
 }
 
 /* ---- take ---- */
 
-/* Takes it at the first try. False also if it was moved aside at the same moment. */
-static bool
-take_once(uint64_t addr, struct address_block *block)
+static uint32_t
+state_of(struct pointer_map_leaf *leaf, uint64_t addr)
 {
-	uint64_t seen;
-	pointer_map_word *at = find(addr, &seen);
+	/* acquire: pairs with end_move(). */
+	return leaf != NULL ? atomic_load_explicit(&leaf->state[region_of(addr)], memory_order_acquire) : 0;
+}
 
-	if (at == NULL)
-		return address_table_take(&overflow, addr, block);
-	atomic_store_explicit(at, POINTER_MAP_GONE, memory_order_relaxed);
-	*block = unpack(seen, addr);
-	return true;
+/* After a look that began when the state was `before`: is nothing of this address elsewhere? (M5) */
+static bool
+was_settled(struct pointer_map_leaf *leaf, uint64_t addr, uint32_t before)
+{
+	atomic_thread_fence(memory_order_acquire); // the look first
+	if (!is_settled(before))
+		raw_syscall(SYS_sched_yield);
+	return is_settled(before) && state_of(leaf, addr) == before;
+}
+
+bool
+pointer_map_was_taken_along(pointer_map_word *at, uint64_t addr, uint64_t word)
+{
+	struct pointer_map_leaf *leaf = leaf_of(addr, false);
+	uint64_t seen = word;
+	struct address_block block;
+
+	if (atomic_compare_exchange_strong_explicit(at, &seen, pointer_map_gone(word), memory_order_relaxed,
+	                                            memory_order_relaxed))
+		return false;
+	for (unsigned wait = 0; wait < WAIT_YIELDS; wait++) {
+		uint32_t before = state_of(leaf, addr);
+
+		if (word_at(pointer_map_place_in(leaf, addr), addr, &seen) != NULL || address_table_find(&overflow, addr, &block))
+			return true;
+		if (was_settled(leaf, addr, before))
+			return false;
+	}
+	return true; // whoever arranges was interrupted by this very thread, and has it
+}
+
+static bool
+take_once(struct pointer_map_leaf *leaf, uint64_t addr, struct address_block *block)
+{
+	if (leaf != NULL && take_word(pointer_map_place_in(leaf, addr), addr, block))
+		return true;
+	if (leaf != NULL && pointer_map_is_of(atomic_load_explicit(&large_of(leaf, addr)->word, memory_order_relaxed), addr))
+		return take_large(large_of(leaf, addr), block);
+	return address_table_take(&overflow, addr, block);
 }
 
 bool
 pointer_map_take_slow(uint64_t addr, struct address_block *block)
 {
-	for (unsigned wait = 0; wait < TRIM_WAIT_YIELDS; wait++) {
-		/* acquire: pairs with move_aside(). A try that begins after its end sees what it put back. */
-		uint32_t before = atomic_load_explicit(&moves, memory_order_acquire);
+	struct pointer_map_leaf *leaf = leaf_of(addr, false);
 
-		if (take_once(addr, block))
+	for (unsigned wait = 0; wait < WAIT_YIELDS; wait++) {
+		uint32_t before = state_of(leaf, addr);
+
+		if (take_once(leaf, addr, block))
 			return true;
-		/*
-		 * Did pages move during the try? acquire keeps this load behind the try's loads. A try that saw a fresh page
-		 * came after the move. In between, the kernel made every processor forget the old page, which is a full
-		 * barrier: so this load also sees the count that was raised before the move.
-		 */
-		atomic_thread_fence(memory_order_acquire);
-		if (before % 2 == 0 && atomic_load_explicit(&moves, memory_order_relaxed) == before)
+		if (was_settled(leaf, addr, before))
 			return false; // never put, or a double free by the program: the other one took it
-		if (before % 2 != 0)
-			raw_syscall(SYS_sched_yield);
 	}
 	return false;
+}
+
+/* What the map says of the block at this address; 0 = nothing. */
+static uint64_t
+find(uint64_t addr, struct address_block *block)
+{
+	struct pointer_map_leaf *leaf = leaf_of(addr, false);
+	uint64_t seen = 0;
+
+	if (leaf == NULL)
+		return 0;
+	*block = (struct address_block){ 0 };
+	if (word_at(pointer_map_place_in(leaf, addr), addr, &seen) != NULL) {
+		*block = pointer_map_unpack(seen);
+		return seen;
+	}
+	seen = atomic_load_explicit(&large_of(leaf, addr)->word, memory_order_relaxed);
+	*block = unpack_large(large_of(leaf, addr), seen);
+	return pointer_map_is_of(seen, addr) ? seen : 0;
 }
 
 bool
 pointer_map_find(uint64_t addr, struct address_block *block)
 {
-	uint64_t seen;
-
-	if (find(addr, &seen) == NULL || (seen & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK)
-		return address_table_find(&overflow, addr, block);
-	*block = pointer_map_unpack(seen);
-	return true;
+	return find(addr, block) != 0 || address_table_find(&overflow, addr, block);
 }
 
 bool
 pointer_map_is_watched(const void *pointer)
 {
-	uint64_t seen;
+	struct address_block block;
 
-	return find((uint64_t)pointer, &seen) != NULL && (seen & POINTER_MAP_WATCHED) != 0;
+	return (find((uint64_t)pointer, &block) & POINTER_MAP_WATCHED) != 0;
 }
 
-/* ---- giving pages back (M5) ---- */
-
-/* A block that was put into a page after we looked and before it was aside. */
-static void
-put_back(pointer_map_word *at, uint64_t word)
+bool
+pointer_map_covers(uint64_t addr)
 {
-	uint64_t seen = 0;
-
-	/* It stands in the address table: a take finds it there, and may have done so already. */
-	if ((word & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK)
-		return;
-	/* Not 0: its owner took it, after it had read it in the old page; perhaps the next block is here. */
-	(void)atomic_compare_exchange_strong_explicit(at, &seen, word, memory_order_relaxed, memory_order_relaxed);
+	return leaf_of(addr, false) != NULL;
 }
 
-/* The pages that are aside, or about to be; under the turn. */
-static struct {
+/* ---- looking at all ---- */
+
+/* A part of a region, and where its words are. */
+struct stretch {
+	struct pointer_map_leaf *leaf;
+	uint64_t start;
+	uint64_t end; // at most that of the region
 	pointer_map_word *words;
-	pointer_map_word *aside; // NULL: not yet
-	size_t bytes;
-} moving;
+	uint32_t first;
+	uint32_t until;
+};
 
-static void
-end_move(void)
-{
-	for (size_t i = 0; moving.aside != NULL && i < moving.bytes / 8; i++) {
-		uint64_t word = atomic_load_explicit(&moving.aside[i], memory_order_relaxed);
-
-		if (word <= POINTER_MAP_GONE)
-			continue;
-		put_back(&moving.words[i], word);
-		atomic_store_explicit(&moving.aside[i], 0, memory_order_relaxed); // not put back twice: see complete_move()
-	}
-	/* release: what was put back, before the end. Pairs with pointer_map_take_slow(). */
-	atomic_fetch_add_explicit(&moves, 1, memory_order_release);
-	if (moving.aside != NULL)
-		raw_munmap((void *)moving.aside, moving.bytes);
-}
-
-/* A hook was left in the middle. In one instruction, after the move and before its result is noted, it is as if nothing was in the pages. */
-static void
-complete_move(void)
-{
-	if (atomic_load_explicit(&moves, memory_order_relaxed) % 2 != 0)
-		end_move();
-}
-
-/* False when the kernel cannot do it. */
+/* False: there is no leaf. Where words are being arranged there is none. */
 static bool
-move_aside(pointer_map_word *words, size_t bytes)
+stretch_at(uint64_t start, uint64_t end, struct stretch *stretch)
 {
-	moving = (typeof(moving)){ .words = words, .bytes = bytes };
-	/* relaxed: odd before the move, and mremap is a full barrier. */
-	atomic_fetch_add_explicit(&moves, 1, memory_order_relaxed);
-	pointer_map_word *aside = (void *)raw_syscall(SYS_mremap, words, bytes, bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP,
-	                                              NULL);
+	uint64_t region_end = (start | (REGION_BYTES - 1)) + 1;
+	struct pointer_map_place place;
 
-	if ((void *)aside != MAP_FAILED)
-		moving.aside = aside;
-	end_move();
-	return (void *)aside != MAP_FAILED;
+	*stretch = (struct stretch){ .leaf = leaf_of(start, false), .start = start, .end = end < region_end ? end : region_end };
+	if (stretch->leaf == NULL)
+		return false;
+	place = pointer_map_place_in(stretch->leaf, start);
+	if (place.first == NULL)
+		return true;
+	stretch->words = words_of(stretch->leaf, region_of(start));
+	stretch->first = (uint32_t)(place.first - stretch->words);
+	place = pointer_map_place_in(stretch->leaf, stretch->end - 1);
+	if (place.first == NULL)
+		stretch->first = 0;
+	else
+		stretch->until = (uint32_t)(place.first - stretch->words) + POINTER_MAP_PROBES;
+	return true;
 }
 
-/* A page of zeros was looked at and never written: the kernel shows its own there, and nothing is gained. */
+/* Does this word say that a block began, or once did, in the stretch? */
 static bool
-is_emptied(const pointer_map_word *page)
+is_within(const struct stretch *stretch, uint64_t word, uint64_t *addr)
 {
-	uint64_t any = 0;
+	*addr = addr_of(stretch->start, word);
+	return word != 0 && *addr >= stretch->start && *addr < stretch->end;
+}
 
-	for (size_t i = 0; i < PAGE_WORDS; i++) {
-		uint64_t word = atomic_load_explicit(&page[i], memory_order_relaxed);
+/* Of words that have all bits of `required`. False: the visitor wants no more. */
+static bool
+visit_stretch(const struct stretch *stretch, uint64_t required, pointer_map_visitor *visitor, void *context)
+{
+	uint64_t addr;
 
-		if (word > POINTER_MAP_GONE)
+	for (uint32_t i = stretch->first; i < stretch->until; i++) {
+		uint64_t word = atomic_load_explicit(&stretch->words[i], memory_order_relaxed);
+
+		if ((word & required) == required && is_within(stretch, word, &addr) &&
+		    !visitor(context, addr, pointer_map_unpack(word)))
 			return false;
-		any |= word;
 	}
-	return any != 0;
+	for (uint64_t at = stretch->start; at < stretch->end; at = (at | ((UINT64_C(1) << KMEM_LARGE_LOG2) - 1)) + 1) {
+		const struct pointer_map_large *large = large_of(stretch->leaf, at);
+		uint64_t word = atomic_load_explicit(&large->word, memory_order_relaxed);
+
+		if ((word & required) == required && is_within(stretch, word, &addr) &&
+		    !visitor(context, addr, unpack_large(large, word)))
+			return false;
+	}
+	return true;
 }
 
-/* Pages that are there and empty, run by run, until enough went. Returns their bytes. */
-static size_t
-trim_leaf(pointer_map_word *leaf, size_t most_bytes)
+size_t
+pointer_map_visit(uint64_t start, uint64_t end, pointer_map_visitor *visitor, void *context)
 {
-	size_t pages = sizeof(is_resident);
-	size_t run = 0;
+	size_t looked_at = 0;
+	struct stretch stretch;
+
+	for (uint64_t addr = start; addr < end; addr = stretch.end) {
+		if (!stretch_at(addr, end, &stretch))
+			stretch.end = (addr | ((UINT64_C(1) << POINTER_MAP_LEAF_LOG2) - 1)) + 1;
+		else if (!visit_stretch(&stretch, POINTER_MAP_PRESENT, visitor, context))
+			break;
+		looked_at += stretch.until - stretch.first;
+	}
+	return looked_at;
+}
+
+bool
+pointer_map_visit_objects(size_t most_words, pointer_map_visitor *visitor, void *context)
+{
+	const uint64_t object = POINTER_MAP_PRESENT | (uint64_t)POINTER_MAP_OBJECT << POINTER_MAP_GENERATION_SHIFT;
+	static uint64_t next; // in the list; under the turn
+	struct top *table = top_table(false);
+	size_t looked_at = 0;
+	uint64_t shown = 0;
+
+	/* The last visitor's position. Who comes second need not wait. */
+	if (table == NULL || !turn_take(&visiting_turn))
+		return false;
+	uint64_t listed = listed_in(table);
+
+	for (; shown < listed && looked_at < most_words; shown++) {
+		/* A number that is not written yet is 0, mostly no leaf. */
+		uint64_t number = atomic_load_explicit(&table->list[next++ % listed], memory_order_relaxed);
+		uint64_t end = (number + 1) << POINTER_MAP_LEAF_LOG2;
+		struct stretch stretch;
+
+		for (uint64_t addr = number << POINTER_MAP_LEAF_LOG2; addr < end && stretch_at(addr, end, &stretch);
+		     addr = stretch.end) {
+			(void)visit_stretch(&stretch, object, visitor, context);
+			looked_at += stretch.until - stretch.first;
+		}
+	}
+	turn_give(&visiting_turn);
+	return shown == listed;
+}
+
+/* What was put last of two blocks is further up: a word that belongs further up is not below where this one belongs. */
+static bool
+last_in(const struct stretch *stretch, uint64_t *last, struct address_block *block, uint64_t *words)
+{
+	uint32_t least = stretch->first;
+	uint64_t found = 0;
+	uint64_t addr;
+
+	for (uint32_t i = stretch->until; i-- > least;) {
+		uint64_t word = atomic_load_explicit(&stretch->words[i], memory_order_relaxed);
+
+		++*words;
+		if ((word & POINTER_MAP_PRESENT) == 0 || !is_within(stretch, word, &addr) || addr < found)
+			continue;
+
+		struct pointer_map_place place = pointer_map_place_in(stretch->leaf, addr);
+
+		found = addr;
+		*block = pointer_map_unpack(word);
+		if (place.first != NULL && place.first > stretch->words + least)
+			least = (uint32_t)(place.first - stretch->words);
+	}
+	for (uint64_t at = stretch->end; at > stretch->start && at > found; at = (at - 1) & ~((UINT64_C(1) << KMEM_LARGE_LOG2) - 1)) {
+		const struct pointer_map_large *large = large_of(stretch->leaf, at - 1);
+		uint64_t word = atomic_load_explicit(&large->word, memory_order_relaxed);
+
+		++*words;
+		if ((word & POINTER_MAP_PRESENT) == 0 || !is_within(stretch, word, &addr) || addr < found)
+			continue;
+		found = addr;
+		*block = unpack_large(large, word);
+	}
+	if (found != 0)
+		*last = found;
+	return found != 0;
+}
+
+bool
+pointer_map_last(uint64_t start, uint64_t end, uint64_t *addr, struct address_block *block, uint64_t *words)
+{
+	for (uint64_t from; end > start; end = from) {
+		struct stretch stretch;
+
+		from = (end - 1) & ~(REGION_BYTES - 1);
+		from = from > start ? from : start;
+		if (stretch_at(from, end, &stretch) && last_in(&stretch, addr, block, words))
+			return true;
+	}
+	return false;
+}
+
+static void
+see_lowest(const struct stretch *stretch, uint64_t word, uint64_t *present, uint64_t *gone)
+{
+	uint64_t *lowest = (word & POINTER_MAP_PRESENT) != 0 ? present : gone;
+	uint64_t addr;
+
+	if (is_within(stretch, word, &addr) && addr < *lowest)
+		*lowest = addr;
+}
+
+static uint64_t
+lowest_in(const struct stretch *stretch, bool *was_used)
+{
+	uint64_t lowest = UINT64_MAX;
+	uint64_t lowest_gone = UINT64_MAX;
+
+	for (uint32_t i = stretch->first; i < stretch->until; i++)
+		see_lowest(stretch, atomic_load_explicit(&stretch->words[i], memory_order_relaxed), &lowest, &lowest_gone);
+	for (uint64_t at = stretch->start; at < stretch->end; at = (at | ((UINT64_C(1) << KMEM_LARGE_LOG2) - 1)) + 1)
+		see_lowest(stretch, atomic_load_explicit(&large_of(stretch->leaf, at)->word, memory_order_relaxed), &lowest, &lowest_gone);
+	*was_used |= lowest_gone < lowest;
+	return lowest;
+}
+
+uint64_t
+pointer_map_lowest(uint64_t start, uint64_t end, bool *was_used)
+{
+	uint64_t lowest = UINT64_MAX;
+	struct stretch stretch;
+
+	*was_used = false;
+	for (uint64_t addr = start; addr < end && lowest == UINT64_MAX; addr = stretch.end) {
+		if (stretch_at(addr, end, &stretch))
+			lowest = lowest_in(&stretch, was_used);
+		else
+			stretch.end = (addr | ((UINT64_C(1) << POINTER_MAP_LEAF_LOG2) - 1)) + 1;
+	}
+	return lowest;
+}
+
+/* ---- giving memory back ---- */
+
+static uint32_t
+present_in(const pointer_map_word *words, uint32_t count)
+{
+	uint32_t present = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		present += (atomic_load_explicit(&words[i], memory_order_relaxed) & POINTER_MAP_PRESENT) != 0;
+	return present;
+}
+
+/* Of regions that need half of their words at most. Returns the bytes. */
+static size_t
+trim_leaf(struct pointer_map_leaf *leaf, uint64_t addr, size_t most_bytes)
+{
 	size_t given = 0;
 
-	if (!raw_sys_may_call() || raw_syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
-		return 0;
-	for (size_t page = 0; page <= pages && given < most_bytes; page++) {
-		if (page < pages && (is_resident[page] & 1) != 0 && run < RUN_PAGES_MAX &&
-		    is_emptied(leaf + page * PAGE_WORDS)) {
-			run++;
+	for (uint32_t region = 0; region < KMEM_LEAF_REGIONS && given < most_bytes; region++) {
+		uint32_t state = atomic_load_explicit(&leaf->state[region], memory_order_acquire);
+		uint32_t count = (state & POINTER_MAP_OPEN) != 0 ? count_of(state) : 0;
+		uint32_t present = present_in(words_of(leaf, region), count);
+		uint32_t wanted = present != 0 ? whole_pages(present + present / 3 + POINTER_MAP_PROBES) : 0;
+
+		if (count == 0 || wanted > count / 2 || !arrange(leaf, addr + region * REGION_BYTES, state, wanted))
 			continue;
-		}
-		if (run != 0 && !move_aside(leaf + (page - run) * PAGE_WORDS, run * PAGE_BYTES))
-			return given;
-		given += run * PAGE_BYTES;
-		if (run == RUN_PAGES_MAX)
-			page--; // it has not been looked at
-		run = 0;
+		state = atomic_load_explicit(&leaf->state[region], memory_order_relaxed);
+		given += count > count_of(state) ? (count - count_of(state)) * sizeof(pointer_map_word) : 0;
 	}
 	return given;
 }
@@ -481,132 +882,23 @@ pointer_map_trim(uint64_t leaves, size_t most_bytes)
 	struct top *table = top_table(false);
 	size_t given = 0;
 
-	/* The last trimmer's buffer and position. Who comes second need not wait. */
-	if (table == NULL || !turn_take(&trimming_turn))
+	/* The last trimmer's position. Who comes second need not wait. */
+	if (table == NULL || !raw_sys_may_call() || !turn_take(&visiting_turn))
 		return 0;
 	uint64_t listed = listed_in(table);
 
 	for (uint64_t i = 0; i < leaves && i < listed && given < most_bytes; i++) {
-		uint64_t number = atomic_load_explicit(&list_of(table)[next % listed], memory_order_relaxed);
-		/* acquire: pairs with install_leaf(). A number that is not written yet is 0, mostly no leaf. */
-		pointer_map_word *leaf = atomic_load_explicit(&table->leaf[number], memory_order_acquire);
+		uint64_t number = atomic_load_explicit(&table->list[next % listed], memory_order_relaxed);
+		/* acquire: pairs with install_leaf(). */
+		struct pointer_map_leaf *leaf = atomic_load_explicit(&table->leaf[number], memory_order_acquire);
 
 		if (leaf != NULL)
-			given += trim_leaf(leaf, most_bytes - given);
+			given += trim_leaf(leaf, number << POINTER_MAP_LEAF_LOG2, most_bytes - given);
 		if (given < most_bytes)
 			next++; // nothing is left in this one
 	}
-	turn_give(&trimming_turn);
+	turn_give(&visiting_turn);
 	return given;
-}
-
-/* ---- looking at all ---- */
-
-/* Words looked at. */
-static size_t
-visit_leaf(pointer_map_word *leaf, uint64_t first_addr, pointer_map_visitor *visitor, void *context)
-{
-	const uint64_t object = POINTER_MAP_PRESENT | (uint64_t)POINTER_MAP_OBJECT << POINTER_MAP_GENERATION_SHIFT;
-	size_t looked_at = 0;
-
-	if (!raw_sys_may_call() || raw_syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
-		return 0;
-	for (size_t i = 0; i < POINTER_MAP_LEAF_WORDS; i++) {
-		if (i % PAGE_WORDS == 0 && (is_resident[i / PAGE_WORDS] & 1) == 0) {
-			i += PAGE_WORDS - 1;
-			continue;
-		}
-		uint64_t word = atomic_load_explicit(&leaf[i], memory_order_relaxed);
-
-		looked_at++;
-		if ((word & object) == object)
-			visitor(context,
-			        (first_addr + (i << POINTER_MAP_WINDOW_LOG2)) | (word >> POINTER_MAP_POSITION_SHIFT & 3) << 3,
-			        pointer_map_unpack(word));
-	}
-	return looked_at;
-}
-
-bool
-pointer_map_visit(size_t most_words, pointer_map_visitor *visitor, void *context)
-{
-	static uint64_t next; // in the list; under the turn
-	struct top *table = top_table(false);
-	size_t looked_at = 0;
-	uint64_t shown = 0;
-
-	if (table == NULL || !turn_take(&trimming_turn)) // as in trim
-		return false;
-	uint64_t listed = listed_in(table);
-
-	for (; shown < listed && looked_at < most_words; shown++) {
-		uint64_t number = atomic_load_explicit(&list_of(table)[next++ % listed], memory_order_relaxed);
-		pointer_map_word *leaf = atomic_load_explicit(&table->leaf[number], memory_order_acquire); // install_leaf()
-
-		if (leaf != NULL)
-			looked_at += visit_leaf(leaf, first_addr_of(number), visitor, context);
-	}
-	turn_give(&trimming_turn);
-	return shown == listed;
-}
-
-/* The lowest present word of [first, end) in a leaf; `end` = none. */
-static size_t
-lowest_in_leaf(pointer_map_word *leaf, size_t first, size_t end, bool *was_used)
-{
-	if (raw_syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
-		return end;
-	for (size_t i = first; i < end; i++) {
-		if ((is_resident[i / PAGE_WORDS] & 1) == 0) {
-			i |= PAGE_WORDS - 1;
-			continue;
-		}
-		uint64_t word = atomic_load_explicit(&leaf[i], memory_order_relaxed);
-
-		if ((word & POINTER_MAP_PRESENT) != 0)
-			return i;
-		*was_used |= word != 0;
-	}
-	return end;
-}
-
-/* The same for [start, end), which is in one leaf of each layer; UINT64_MAX = none. */
-static uint64_t
-lowest_in_layers(struct top *table, uint64_t start, uint64_t end, bool *was_used)
-{
-	uint64_t entries = atomic_load_explicit(&table->entries, memory_order_relaxed);
-	uint64_t number = start >> POINTER_MAP_LEAF_LOG2;
-	size_t first = (start - first_addr_of(number)) >> POINTER_MAP_WINDOW_LOG2;
-	size_t last = (end - first_addr_of(number)) >> POINTER_MAP_WINDOW_LOG2;
-	size_t lowest = last;
-
-	for (uint64_t i = number; i < entries; i += TOP_ENTRIES) {
-		/* acquire: pairs with install_leaf(). */
-		pointer_map_word *leaf = atomic_load_explicit(&table->leaf[i], memory_order_acquire);
-
-		if (leaf != NULL)
-			lowest = lowest_in_leaf(leaf, first, lowest, was_used);
-	}
-	return lowest < last ? first_addr_of(number) + (lowest << POINTER_MAP_WINDOW_LOG2) : UINT64_MAX;
-}
-
-uint64_t
-pointer_map_lowest(uint64_t start, uint64_t end, bool *was_used)
-{
-	struct top *table = top_table(false);
-	uint64_t lowest = UINT64_MAX;
-
-	*was_used = false;
-	if (table == NULL || end > UINT64_C(1) << KMEM_ADDRESS_BITS)
-		return lowest;
-	if (!turn_take(&trimming_turn)) // as in trim
-		return start;
-	for (uint64_t addr = start, next; addr < end && lowest == UINT64_MAX; addr = next) {
-		next = (addr | ((UINT64_C(1) << POINTER_MAP_LEAF_LOG2) - 1)) + 1;
-		lowest = lowest_in_layers(table, addr, next < end ? next : end, was_used);
-	}
-	turn_give(&trimming_turn);
-	return lowest;
 }
 
 /* Relaxed, all: who sees one late trims a little more, or later. */
@@ -668,13 +960,10 @@ pointer_map_trim_step(uint64_t now_ns)
 /* ---- beginnings ---- */
 
 void
-pointer_map_start(bool are_own)
+pointer_map_start(bool is_glibc)
 {
-	windows_are_own = are_own;
-	__atomic_store_n(&pointer_map_own_leaves, NULL, __ATOMIC_RELAXED);
-	__atomic_store_n(&pointer_map_dense_leaves, NULL, __ATOMIC_RELAXED);
-	if (top != NULL)
-		open_short_way(top);
+	if (top == NULL || listed_in(top) == 0)
+		pointer_map_words_log2 = is_glibc ? WORDS_LOG2_GLIBC : WORDS_LOG2_ANY;
 }
 
 void
@@ -683,16 +972,20 @@ pointer_map_clear(void)
 	uint64_t listed = top != NULL ? listed_in(top) : 0;
 
 	for (uint64_t i = 0; i < listed; i++) {
-		uint32_t number = atomic_load_explicit(&list_of(top)[i], memory_order_relaxed);
-		pointer_map_word *leaf = atomic_load_explicit(&top->leaf[number], memory_order_relaxed);
+		uint32_t number = atomic_load_explicit(&top->list[i], memory_order_relaxed);
+		struct pointer_map_leaf *leaf = atomic_exchange_explicit(&top->leaf[number], NULL, memory_order_relaxed);
 
 		if (leaf != NULL)
-			raw_madvise((void *)leaf, LEAF_BYTES, MADV_DONTNEED);
+			raw_unreserve(leaf, LEAF_BYTES);
 	}
+	if (top != NULL)
+		atomic_store_explicit(&top->listed_count, 0, memory_order_relaxed);
 	atomic_store_explicit(&is_stuck, false, memory_order_relaxed);
 	atomic_store_explicit(&trimming.highest_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&trimming.leaves_left, 0, memory_order_relaxed);
-	atomic_store_explicit(&moves, 0, memory_order_relaxed); // a thread that is not in this process may have trimmed
-	turn_give(&trimming_turn);
+	atomic_store_explicit(&moves, 0, memory_order_relaxed); // a thread that is not in this process may have arranged
+	moving.leaf = NULL;
+	turn_give(&moving_turn);
+	turn_give(&visiting_turn);
 	address_table_clear(&overflow);
 }

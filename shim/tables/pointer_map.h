@@ -2,8 +2,8 @@
  * pointer_map.h - which call site gave out this address, and how many bytes were asked for?
  *
  * Private memory, never in the capture. Covers the heap; mappings are in range_map.h, device addresses in a table of
- * their own. What nearly every event does is here, to be inlined: three loads that depend on each other (table, leaf, word)
- * and one store. pointer_map.c does the rest and says how the shadow is laid out.
+ * their own. What nearly every event does is here, to be inlined: four loads that depend on each other (table, leaf, state of the
+ * region, word) and one locked instruction. pointer_map.c does the rest and says how the map is laid out.
  *
  * Safe from   any thread and signal handler; frees may come from any thread.
  * When full   put fails; the caller counts the loss.
@@ -24,36 +24,55 @@
 /* What is KMEM_ is read from outside too. */
 #define POINTER_MAP_SITES_MAX KMEM_WORD_SITE_MASK
 
-#define POINTER_MAP_WINDOW_LOG2 KMEM_WINDOW_LOG2
-#define POINTER_MAP_LEAF_LOG2 KMEM_LEAF_LOG2 // 64 MiB of addresses
-#define POINTER_MAP_LEAF_WORDS ((size_t)1 << (POINTER_MAP_LEAF_LOG2 - POINTER_MAP_WINDOW_LOG2))
+#define POINTER_MAP_LEAF_LOG2 KMEM_LEAF_LOG2     // 64 MiB of addresses
+#define POINTER_MAP_REGION_LOG2 KMEM_REGION_LOG2 // 256 KiB
+#define POINTER_MAP_BYTES_MAX KMEM_WORD_BYTES_MASK
+#define POINTER_MAP_PROBES KMEM_PROBES // places from where a word belongs, in one of which it is
 
 /*
- * A word: bit 63 present, 61-62 position in the window in units of 8, 60 object, 59 watched, 53-58 generation, 31-52 site, 26-30 owner of the
- * site's record, 0-25 bytes (all set: they stand in the address table). 0: nothing was there since the page came into being; 1: the
- * block that was there is gone.
+ * A word: bit 63 present, 48-62 position in the region in units of 8, 47 object, 46 watched, 40-45 generation, 19-39 site, 14-18 owner of
+ * the site's record, 0-13 bytes. Not present: free; then 0, or what it said of the last block that was there.
  *
  * The owner is the thread's slot modulo 32, 0 = not said: who releases a block need not read the record of another thread, whose cache
  * line goes to and fro, to know that it is one. Only tracker_fast.c says it, and not of a watched block (sites/releases.h).
  */
 #define POINTER_MAP_PRESENT KMEM_WORD_PRESENT
-#define POINTER_MAP_POSITION_SHIFT KMEM_WORD_POSITION_SHIFT
 #define POINTER_MAP_OBJECT 0x80u // in a put block's generation: it may be an object of the interpreter
 #define POINTER_MAP_WATCH 0x40u  // the same: its release does not go the fast way
-#define POINTER_MAP_GENERATION_SHIFT 53
+#define POINTER_MAP_GENERATION_SHIFT 40
 #define POINTER_MAP_GENERATION_MASK 0x3fu
 #define POINTER_MAP_WATCHED ((uint64_t)POINTER_MAP_WATCH << POINTER_MAP_GENERATION_SHIFT)
 static_assert(KMEM_GENERATION_BUCKETS <= POINTER_MAP_GENERATION_MASK, "");
-#define POINTER_MAP_SITE_SHIFT KMEM_WORD_SITE_SHIFT
-#define POINTER_MAP_OWNER_SHIFT 26
+#define POINTER_MAP_OWNER_SHIFT KMEM_LARGE_LOG2
 #define POINTER_MAP_OWNER_MASK (UINT64_C(31) << POINTER_MAP_OWNER_SHIFT)
-#define POINTER_MAP_BYTES_MASK KMEM_WORD_BYTES_MASK
-static_assert(POINTER_MAP_BYTES_MASK == (UINT64_C(1) << POINTER_MAP_OWNER_SHIFT) - 1, "");
-#define POINTER_MAP_START_MASK (UINT64_C(7) << POINTER_MAP_POSITION_SHIFT) // present and position
-#define POINTER_MAP_GONE UINT64_C(1)
+#define POINTER_MAP_POSITION_MASK (KMEM_WORD_POSITION_MASK << KMEM_WORD_POSITION_SHIFT)
+#define POINTER_MAP_START_MASK (POINTER_MAP_PRESENT | POINTER_MAP_POSITION_MASK)
+static_assert(POINTER_MAP_OWNER_SHIFT + 5 == KMEM_WORD_SITE_SHIFT && KMEM_WORD_SITE_SHIFT + 21 == POINTER_MAP_GENERATION_SHIFT, "");
 
 typedef _Atomic uint64_t pointer_map_word;
-typedef pointer_map_word *_Atomic pointer_map_leaf;
+
+/*
+ * A region's state: its scale, which is one more than the last place where a word may belong, and how often its words were arranged. Not
+ * open: it has none yet (scale 0), or they are being arranged (M5).
+ */
+#define POINTER_MAP_OPEN (UINT32_C(1) << 31)
+#define POINTER_MAP_SCALE_MASK KMEM_STATE_SCALE_MASK
+typedef _Atomic uint32_t pointer_map_state;
+
+struct pointer_map_large {
+	pointer_map_word word; // its bytes are 0
+	_Atomic uint64_t bytes;
+};
+
+struct pointer_map_leaf {
+	pointer_map_state state[KMEM_LEAF_REGIONS];
+	_Alignas(KMEM_LEAF_LARGE_AT) struct pointer_map_large large[1u << (KMEM_LEAF_LOG2 - KMEM_LARGE_LOG2)];
+	pointer_map_word words[];
+};
+static_assert(offsetof(struct pointer_map_leaf, large) == KMEM_LEAF_LARGE_AT &&
+                  offsetof(struct pointer_map_leaf, words) == KMEM_LEAF_WORDS_AT,
+              "");
+typedef struct pointer_map_leaf *_Atomic pointer_map_entry;
 
 enum pointer_map_put {
 	POINTER_MAP_STORED,
@@ -61,50 +80,51 @@ enum pointer_map_put {
 	POINTER_MAP_FULL,
 };
 
-/*
- * Before the first event: does no window ever hold two live blocks (M4)? That is glibc's own heap. Without this call, and for every other
- * allocator, the map has layers for small blocks.
- */
-void pointer_map_start(bool windows_are_own);
+/* Before the first event: is this glibc's own heap, whose blocks are never closer than 32 bytes? Without this call addresses take more. */
+void pointer_map_start(bool is_glibc);
 
-/*
- * The leaves by address, for the fast path. One of the two where there is one layer, the other where there are several; NULL before the
- * first put, and the second one also where addresses are too short for layers.
- */
-extern pointer_map_leaf *pointer_map_own_leaves;
-extern pointer_map_leaf *pointer_map_dense_leaves;
+/* The leaves by address, for the fast path; NULL before the first put. And log2 of the words that a region can have. */
+extern pointer_map_entry *pointer_map_leaves __attribute__((visibility("hidden")));
+extern unsigned pointer_map_words_log2 __attribute__((visibility("hidden")));
 
 enum pointer_map_put pointer_map_put_slow(uint64_t addr, struct address_block block, struct address_block *old);
 bool pointer_map_take_slow(uint64_t addr, struct address_block *block);
-/* It stays in the map. False also for one that is moved aside at this moment (M5). */
+/* It stays in the map. False also for one that is elsewhere at this moment (M5). */
 bool pointer_map_find(uint64_t addr, struct address_block *block);
 void pointer_map_clear(void); // forked child: one thread
 
-/*
- * Shows blocks that may be Python objects to the visitor. Goes on where the last call stopped, in pieces of 64 MiB of addresses, and
- * begins anew at the end. Stops when all were shown, or after `most_words` words of the map. Returns whether all were shown. Blocks come
- * and go meanwhile: the caller must know that those it reads stay.
- */
-typedef void pointer_map_visitor(void *context, uint64_t addr, struct address_block block);
-bool pointer_map_visit(size_t most_words, pointer_map_visitor *visitor, void *context);
+/* Are blocks of this address in the map, if there are any? Else they are where only pointer_map_find() finds them. */
+bool pointer_map_covers(uint64_t addr);
 
 /*
- * The lowest window of [start, end) in which a live block starts; UINT64_MAX = none. *was_used: blocks were there. Blocks come and go
- * meanwhile; while the shadow is trimmed it is `start`.
+ * Shows the blocks that begin in [start, end), in any order. False of the visitor: no more. Blocks come and go meanwhile. Returns how
+ * many words were looked at.
  */
+typedef bool pointer_map_visitor(void *context, uint64_t addr, struct address_block block);
+size_t pointer_map_visit(uint64_t start, uint64_t end, pointer_map_visitor *visitor, void *context);
+
+/*
+ * The same for blocks that may be Python objects, wherever. Goes on where the last call stopped, in pieces of 64 MiB of addresses, and
+ * begins anew at the end. Stops when all were shown, or after `most_words` words of the map. Returns whether all were shown. The
+ * caller must know that the blocks it reads stay.
+ */
+bool pointer_map_visit_objects(size_t most_words, pointer_map_visitor *visitor, void *context);
+
+/* The last block that begins in [start, end); false = none. *words += how many were looked at. */
+bool pointer_map_last(uint64_t start, uint64_t end, uint64_t *addr, struct address_block *block, uint64_t *words);
+
+/* Where the first block of [start, end) begins; UINT64_MAX = none. *was_used: blocks were there. */
 uint64_t pointer_map_lowest(uint64_t start, uint64_t end, bool *was_used);
 
 /*
- * Gives back pages in which no block lives: looks at the next `leaves` leaves (64 MiB of addresses each, round and round),
- * and stops when `most_bytes` went. Returns the bytes. A page that goes costs 4 us, nearly half of it the kernel's; a leaf full
- * of blocks that stay half a millisecond. Needs Linux 5.7; before, it does nothing.
+ * Gives back memory of regions in which fewer blocks live than did: looks at the next `leaves` leaves (64 MiB of addresses each, round and
+ * round), and stops when `most_bytes` went. Returns the bytes.
  */
 size_t pointer_map_trim(uint64_t leaves, size_t most_bytes);
 
 /*
- * The same by itself, for a heap that became a quarter smaller and 32 MiB at least, and once a minute, for large blocks that come
- * and go leave a page each wherever they were: then the whole shadow is gone through, at most 4 MiB of it and 8 leaves a second
- * (under 1 % of the time).
+ * The same by itself, for a heap that became a quarter smaller and 32 MiB at least, and once a minute: then the whole map is gone
+ * through, at most 4 MiB of it and 8 leaves a second (under 1 % of the time).
  *
  * beat         called now and then
  * is_trim_due  live_bytes: of the heap, now
@@ -117,128 +137,166 @@ void pointer_map_trim_step(uint64_t now_ns);
 static inline uint64_t
 pointer_map_position_of(uint64_t addr)
 {
-	return (addr >> 3 & 3) << POINTER_MAP_POSITION_SHIFT;
+	return (addr & KMEM_WORD_POSITION_MASK << 3) << (KMEM_WORD_POSITION_SHIFT - 3);
 }
 
-/* Present, and at this position of its window. */
-static inline uint64_t
-pointer_map_start_of(uint64_t addr)
+/* Does this word say that a block is at this position? */
+static inline bool
+pointer_map_is_of(uint64_t word, uint64_t addr)
 {
-	return POINTER_MAP_PRESENT | pointer_map_position_of(addr);
+	return (word & POINTER_MAP_START_MASK) == (POINTER_MAP_PRESENT | pointer_map_position_of(addr));
 }
 
-/* But for what is in every word of its owner: see struct thread_slot. The size must be small. */
+/* But for what is in every word of its owner: see struct thread_slot. The size must fit. */
 static inline uint64_t
 pointer_map_pack_small(uint64_t addr, struct address_block block)
 {
 	return pointer_map_position_of(addr) | (uint64_t)block.generation << POINTER_MAP_GENERATION_SHIFT |
-	       (uint64_t)block.site << POINTER_MAP_SITE_SHIFT | block.bytes;
-}
-
-static inline uint64_t
-pointer_map_pack(uint64_t addr, struct address_block block)
-{
-	if (block.bytes > POINTER_MAP_BYTES_MASK)
-		block.bytes = POINTER_MAP_BYTES_MASK;
-	return POINTER_MAP_PRESENT | pointer_map_pack_small(addr, block);
+	       (uint64_t)block.site << KMEM_WORD_SITE_SHIFT | block.bytes;
 }
 
 static inline struct address_block
 pointer_map_unpack(uint64_t word)
 {
 	return (struct address_block){
-		.bytes = word & POINTER_MAP_BYTES_MASK,
-		.site = (uint32_t)(word >> POINTER_MAP_SITE_SHIFT) & POINTER_MAP_SITES_MAX,
+		.bytes = word & KMEM_WORD_BYTES_MASK,
+		.site = (uint32_t)(word >> KMEM_WORD_SITE_SHIFT) & POINTER_MAP_SITES_MAX,
 		.generation = (uint8_t)(word >> POINTER_MAP_GENERATION_SHIFT & POINTER_MAP_GENERATION_MASK),
 	};
 }
 
-static inline __attribute__((always_inline)) pointer_map_word *
-pointer_map_word_in(pointer_map_leaf *leaves, unsigned layer, uint64_t addr)
+/* Where the word of an address is: in one of POINTER_MAP_PROBES from here. */
+struct pointer_map_place {
+	pointer_map_word *first;  // NULL: the region is not open
+	pointer_map_state *state; // NULL: there is no leaf
+	uint32_t seen; // of the state, before the words are looked at
+};
+
+static inline __attribute__((always_inline)) struct pointer_map_place
+pointer_map_place_in(struct pointer_map_leaf *leaf, uint64_t addr)
 {
+	uint32_t region = addr >> POINTER_MAP_REGION_LOG2 & (KMEM_LEAF_REGIONS - 1);
+	struct pointer_map_place place = { .state = &leaf->state[region] };
+
+	/* acquire: pairs with end_move() and open_region() in pointer_map.c. */
+	place.seen = atomic_load_explicit(place.state, memory_order_acquire);
+	if (__builtin_expect((place.seen & POINTER_MAP_OPEN) == 0, 0))
+		return place;
+
+	uint32_t position = (uint32_t)(addr >> 3) & (uint32_t)KMEM_WORD_POSITION_MASK;
+
+	place.first = leaf->words + ((size_t)region << pointer_map_words_log2) +
+	              (position * (place.seen & POINTER_MAP_SCALE_MASK) >> (POINTER_MAP_REGION_LOG2 - 3));
+	return place;
+}
+
+static inline __attribute__((always_inline)) struct pointer_map_place
+pointer_map_place_of(uint64_t addr)
+{
+	/* acquire: pairs with the installation of the top table in pointer_map.c. */
+	pointer_map_entry *leaves = __atomic_load_n(&pointer_map_leaves, __ATOMIC_ACQUIRE);
 	uint64_t number = addr >> POINTER_MAP_LEAF_LOG2;
 
 	if (__builtin_expect(leaves == NULL || number >= KMEM_TOP_ENTRIES, 0))
-		return NULL;
-	/* acquire: pairs with the installation of the leaf in pointer_map.c. */
-	pointer_map_word *leaf = atomic_load_explicit(&leaves[layer * KMEM_TOP_ENTRIES + number], memory_order_acquire);
+		return (struct pointer_map_place){ .first = NULL };
+	/* acquire: pairs with the installation of the leaf. */
+	struct pointer_map_leaf *leaf = atomic_load_explicit(&leaves[number], memory_order_acquire);
 
 	if (__builtin_expect(leaf == NULL, 0))
-		return NULL;
-	return &leaf[addr >> POINTER_MAP_WINDOW_LOG2 & (POINTER_MAP_LEAF_WORDS - 1)];
+		return (struct pointer_map_place){ .first = NULL };
+	return pointer_map_place_in(leaf, addr);
 }
 
-/* The word of an address, where there is one layer; NULL where the fast path cannot be taken. */
+/* Where the large block is that begins in the same 16 KiB; the place must have a state. */
+static inline struct pointer_map_large *
+pointer_map_large_at(struct pointer_map_place place, uint64_t addr)
+{
+	struct pointer_map_leaf *leaf = (struct pointer_map_leaf *)((uintptr_t)place.state & ~((uintptr_t)KMEM_LEAF_LARGE_AT - 1));
+
+	return &leaf->large[addr >> KMEM_LARGE_LOG2 & (sizeof(leaf->large) / sizeof(leaf->large[0]) - 1)];
+}
+
+/* Its 16 highest bits: present, and position. Relaxed: who asks for its block knows that it was put. */
+static inline uint16_t
+pointer_map_start_in(const pointer_map_word *at)
+{
+	return __atomic_load_n((const uint16_t *)at + 3, __ATOMIC_RELAXED);
+}
+static_assert(KMEM_WORD_POSITION_SHIFT == 48 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "they are the last of four");
+
+/* The word that begins like `wanted`, which is present; NULL = none. */
 static inline __attribute__((always_inline)) pointer_map_word *
-pointer_map_own_word(uint64_t addr)
+pointer_map_search(pointer_map_word *first, uint64_t wanted)
 {
-	/* acquire: pairs with the installation of the top table in pointer_map.c. */
-	return pointer_map_word_in(__atomic_load_n(&pointer_map_own_leaves, __ATOMIC_ACQUIRE), 0, addr);
+	uint16_t start = (uint16_t)(wanted >> KMEM_WORD_POSITION_SHIFT);
+
+#pragma GCC unroll 8
+	for (unsigned i = 0; i < POINTER_MAP_PROBES; i++) {
+		if (pointer_map_start_in(&first[i]) == start)
+			return &first[i];
+	}
+	return NULL;
 }
 
-/* Where there are layers: their leaves. */
-static inline pointer_map_leaf *
-pointer_map_dense(void)
+/* What a word says when its block is gone. */
+static inline uint64_t
+pointer_map_gone(uint64_t word)
 {
-	return __atomic_load_n(&pointer_map_dense_leaves, __ATOMIC_ACQUIRE); // as above
+	return word & ~POINTER_MAP_PRESENT;
 }
 
-/* That of a small block at this address. */
-static inline unsigned
-pointer_map_dense_layer(uint64_t addr)
-{
-	return 1 + (unsigned)(addr >> 3 & 3);
-}
-
+/* Takes a word that was found. False: it was moved meanwhile. */
 static inline bool
-pointer_map_is_of(uint64_t word, uint64_t addr)
+pointer_map_take_word(pointer_map_word *at, uint64_t seen)
 {
-	return word >> POINTER_MAP_POSITION_SHIFT == (4 | (addr >> 3 & 3));
-}
-static_assert(POINTER_MAP_PRESENT == UINT64_C(4) << POINTER_MAP_POSITION_SHIFT, "");
-
-/* The word for a block that is to be put, NULL as above; also where another block is said to be there (M6). */
-static inline pointer_map_word *
-pointer_map_dense_word_for(uint64_t addr, uint64_t bytes)
-{
-	pointer_map_leaf *leaves = pointer_map_dense();
-	pointer_map_word *at = pointer_map_word_in(leaves, 0, addr);
-
-	if (bytes > KMEM_DENSE_BYTES_MAX)
-		return at;
-	if (at != NULL && __builtin_expect(pointer_map_is_of(atomic_load_explicit(at, memory_order_relaxed), addr), 0))
-		return NULL;
-	return pointer_map_word_in(leaves, pointer_map_dense_layer(addr), addr);
+	return atomic_compare_exchange_strong_explicit(at, &seen, pointer_map_gone(seen), memory_order_relaxed,
+	                                               memory_order_relaxed);
 }
 
-/* The word of a block, or one of no block; NULL as above. */
-static inline pointer_map_word *
-pointer_map_dense_word_of(uint64_t addr)
-{
-	pointer_map_leaf *leaves = pointer_map_dense();
-	pointer_map_word *at = pointer_map_word_in(leaves, 0, addr);
+/* The words of the region were arranged while this one was written. True: it was taken along; false: it is not in the map. */
+bool pointer_map_was_taken_along(pointer_map_word *at, uint64_t addr, uint64_t word);
 
-	/* relaxed: of another thread's block only the position matters, which is not this one's. */
-	if (at != NULL && pointer_map_is_of(atomic_load_explicit(at, memory_order_relaxed), addr))
-		return at;
-	return pointer_map_word_in(leaves, pointer_map_dense_layer(addr), addr);
+/*
+ * Puts a word, in the common case: where it belongs there is room, and no block is said to be at its address before the room. False:
+ * nothing was done, and pointer_map_put_slow() is to do it.
+ */
+static inline __attribute__((always_inline)) bool
+pointer_map_put_word(struct pointer_map_place place, uint64_t addr, uint64_t word)
+{
+	uint16_t start = (uint16_t)(word >> KMEM_WORD_POSITION_SHIFT);
+	pointer_map_word *at = place.first;
+
+#pragma GCC unroll 1
+	for (uint16_t seen; ((seen = pointer_map_start_in(at)) & 0x8000) != 0; at++) {
+		if (__builtin_expect(seen == start || at == place.first + POINTER_MAP_PROBES - 1, 0))
+			return false;
+	}
+
+	uint64_t free = atomic_load_explicit(at, memory_order_relaxed);
+
+	/* seq_cst, with the load of the state: who arranges the words sees this one, or this sees that they are arranged (M5). */
+	if (__builtin_expect((free & POINTER_MAP_PRESENT) != 0 ||
+	                         !atomic_compare_exchange_strong_explicit(at, &free, word, memory_order_seq_cst,
+	                                                                  memory_order_relaxed),
+	                     0))
+		return false;
+	return __builtin_expect(atomic_load_explicit(place.state, memory_order_seq_cst) == place.seen, 1) ||
+	       pointer_map_was_taken_along(at, addr, word);
 }
 
 /* A block that is about to be released by this thread, and so stays. */
 bool pointer_map_is_watched(const void *pointer);
 
-/* relaxed, in both: the word is the whole message, and nobody else writes it (M2, M4). */
 static inline enum pointer_map_put
 pointer_map_put(const void *pointer, struct address_block block, struct address_block *old)
 {
 	uint64_t addr = (uint64_t)pointer;
-	pointer_map_word *at = pointer_map_own_word(addr);
+	struct pointer_map_place place = pointer_map_place_of(addr);
 
-	if (__builtin_expect(at == NULL || block.bytes >= POINTER_MAP_BYTES_MASK ||
-	                         atomic_load_explicit(at, memory_order_relaxed) > POINTER_MAP_GONE,
+	if (__builtin_expect(place.first == NULL || block.bytes > POINTER_MAP_BYTES_MAX ||
+	                         !pointer_map_put_word(place, addr, POINTER_MAP_PRESENT | pointer_map_pack_small(addr, block)),
 	                     0))
 		return pointer_map_put_slow(addr, block, old);
-	atomic_store_explicit(at, pointer_map_pack(addr, block), memory_order_relaxed);
 	return POINTER_MAP_STORED;
 }
 
@@ -246,14 +304,16 @@ static inline bool
 pointer_map_take(const void *pointer, struct address_block *block)
 {
 	uint64_t addr = (uint64_t)pointer;
-	pointer_map_word *at = pointer_map_own_word(addr);
-	uint64_t seen = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
+	struct pointer_map_place place = pointer_map_place_of(addr);
+	uint64_t seen = 0;
+	pointer_map_word *at = NULL;
 
-	if (__builtin_expect((seen & POINTER_MAP_START_MASK) != pointer_map_start_of(addr) ||
-	                         (seen & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK,
-	                     0))
+	if (__builtin_expect(place.first != NULL, 1))
+		at = pointer_map_search(place.first, POINTER_MAP_PRESENT | pointer_map_position_of(addr));
+	if (__builtin_expect(at != NULL, 1))
+		seen = atomic_load_explicit(at, memory_order_relaxed);
+	if (__builtin_expect(!pointer_map_is_of(seen, addr) || !pointer_map_take_word(at, seen), 0))
 		return pointer_map_take_slow(addr, block);
-	atomic_store_explicit(at, POINTER_MAP_GONE, memory_order_relaxed);
 	*block = pointer_map_unpack(seen);
 	return true;
 }

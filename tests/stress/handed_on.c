@@ -323,35 +323,9 @@ open_map(void)
 	put(first_leaf + 100 * LEAF);
 }
 static void
-ask_short_way(void)
+ask_for_place(void)
 {
-	CHECK(pointer_map_own_word(leaf_addr + 8 * LEAF) == NULL);
-}
-static void
-prepare_layers(void)
-{
-	pointer_map_start(false);
-}
-static void
-open_layers(void)
-{
-	pointer_map_start(false);
-	open_map();
-}
-static void
-start_own(void)
-{
-	pointer_map_start(true);
-}
-static void
-ask_dense_way(void)
-{
-	CHECK(pointer_map_dense_word_of(leaf_addr + 8 * LEAF) == NULL);
-}
-static void
-ask_for_word(void)
-{
-	CHECK(pointer_map_own_word(leaf_addr) != NULL);
+	(void)pointer_map_place_of(leaf_addr);
 }
 static void
 next_leaf(void)
@@ -381,16 +355,17 @@ trim(void)
 	(void)pointer_map_trim(UINT64_MAX, SIZE_MAX);
 }
 
-static void
+static bool
 visit_nothing(void *context, uint64_t addr, struct address_block block)
 {
 	CHECK(addr + block.bytes == 0);
+	return true;
 }
 
 static void
 visit(void)
 {
-	CHECK(pointer_map_visit(SIZE_MAX, visit_nothing, NULL));
+	CHECK(pointer_map_visit_objects(SIZE_MAX, visit_nothing, NULL));
 }
 
 static void
@@ -401,9 +376,9 @@ ask_lowest(void)
 	(void)pointer_map_lowest(leaf_addr, leaf_addr + LEAF, &was_used);
 }
 
-/* A page that is empty is moved aside. */
+/* A region that is empty is closed. */
 static void
-prepare_empty_page(void)
+prepare_empty_region(void)
 {
 	struct address_block block;
 
@@ -834,13 +809,12 @@ static const struct hand_on_case cases[] = {
 	{ "code_without_room", prepare_codes, give_room, { name_code, name_other_code } },
 	{ "teardown_list", NULL, NULL, { keep_release, keep_release, ask_release } },
 	{ "teardown", prepare_teardown, NULL, { end_teardown, tear_down_again } },
-	{ "map_top", prepare_layers, next_leaf, { put_first, ask_dense_way, take_nothing } },
-	{ "map_short_way", open_layers, next_leaf, { start_own, ask_short_way } },
-	{ "map_leaf", open_map, next_leaf, { put_first, ask_for_word, take_beside } },
+	{ "map_top", NULL, next_leaf, { put_first, ask_for_place, take_nothing } },
+	{ "map_leaf", open_map, next_leaf, { put_first, ask_for_place, take_beside } },
 	{ "map_leaf_trimmed", open_map, next_leaf, { put_first, trim } },
 	{ "map_leaf_visited", open_map, next_leaf, { put_first, visit } },
 	{ "map_leaf_searched", open_map, next_leaf, { put_first, ask_lowest } },
-	{ "map_moves", prepare_empty_page, next_leaf, { trim, take_nothing } },
+	{ "map_moves", prepare_empty_region, next_leaf, { trim, take_nothing } },
 	{ "map_trimming", open_map, NULL, { trim, trim } },
 	{ "map_visiting", open_map, NULL, { visit, visit } },
 	{ "map_searching", open_map, NULL, { ask_lowest, ask_lowest } },

@@ -1,11 +1,7 @@
 /*
  * pointer_map.c - is every block found by whichever thread frees it, also beside others in its window (M2, M4)?
  *
- * The blocks that are too large for a word go through the address table, whose orders have their own program.
- *
- * Giving pages back (M5): without putting back what came meanwhile, and without the wait of a take that finds nothing, three of
- * three runs fail (two processors). GONE stored as 0 was not caught: its race is one instruction long. A mark of watched
- * blocks that is put after the word loses blocks in two of three runs, when something is done in between.
+ * Regions get more words and fewer all the time (M5), beside blocks that come and go.
  */
 #include "stress.h"
 
@@ -14,7 +10,7 @@
 #define ROUNDS 30000
 #define MAIL 256
 
-/* Windows are own: one block each, 16 bytes from its start. */
+/* As over glibc: 32 bytes apart. */
 static bool is_own;
 
 static _Atomic uint64_t mail[MAIL];
@@ -24,10 +20,8 @@ static _Atomic uint64_t taken_count;
 static struct address_block
 block_for(uint64_t addr)
 {
-	/* Every 16th is too large for a word. Where windows are not own, all others are small: eight bytes lie between two of them. */
-	uint64_t bytes = is_own ? addr % 100000 : addr % (KMEM_DENSE_BYTES_MAX + 1);
-
-	return (struct address_block){ (addr >> 3) % 16 == 0 ? addr : bytes, (uint32_t)(addr >> 3) % 1000 + 1,
+	/* One in 16 KiB is too large for a word. */
+	return (struct address_block){ addr % (1u << KMEM_LARGE_LOG2) == 0 ? addr : addr % (POINTER_MAP_BYTES_MAX + 1), (uint32_t)(addr >> 3) % 1000 + 1,
 		                           ((uint8_t)(addr >> 3) & POINTER_MAP_GENERATION_MASK) |
 		                               ((addr >> 5) % 2 != 0 ? POINTER_MAP_WATCH : 0) };
 }
@@ -63,29 +57,47 @@ work(unsigned thread, uint64_t *random)
 }
 
 /*
- * M5: pages become empty all the time, and blocks come into them all the time, while thread 0 gives back what is empty until
- * the others are done. Two threads share each page, and few threads run: a race wants both of them running.
+ * M5: each thread's blocks become many and few again, in regions that it shares with the others, while thread 0 gives back what is empty
+ * until the others are done. Few threads run: a race wants all of them running.
  */
 #define TRIMMED_THREADS 3
+#define HELD_MAX 3000
 static _Atomic size_t given_bytes;
 static _Atomic unsigned done_count;
 
 static void
 work_while_trimming(unsigned thread, uint64_t *random)
 {
+	static uint64_t held[TRIMMED_THREADS][HELD_MAX];
+	uint64_t *own = held[thread];
+	uint32_t wanted = 0;
+	uint32_t count = 0;
+
 	while (thread == 0 && atomic_load_explicit(&done_count, memory_order_relaxed) < TRIMMED_THREADS - 1)
 		atomic_fetch_add_explicit(&given_bytes, pointer_map_trim(UINT64_MAX, SIZE_MAX), memory_order_relaxed);
-	for (uint64_t i = 0; thread != 0 && i < ROUNDS * 50; i++) {
-		uint64_t addr = 0x7e0000000000 + random_below(random, 8) * (512 * 32) + thread * 64;
-		struct address_block old;
-		unsigned pause = (unsigned)random_below(random, 100);
+	for (uint64_t i = 0; thread != 0 && i < ROUNDS * 20; i++) {
+		if (i % 4000 == 0)
+			wanted = i / 4000 % 2 != 0 ? (uint32_t)random_below(random, HELD_MAX) : 0;
+		if (count > wanted || count == HELD_MAX || (count != 0 && random_below(random, 4) == 0)) {
+			uint64_t at = random_below(random, count);
 
+			take_one(own[at]);
+			own[at] = own[--count];
+			continue;
+		}
+		uint64_t place = random_below(random, 4 * 8192 / 2) * 2 + thread % 2;
+		uint64_t addr = 0x7e0000000000 + place * 32;
+		struct address_block old;
+		struct address_block block;
+
+		if (pointer_map_find(addr, &block))
+			continue; // this thread has it already
 		CHECK(pointer_map_put((void *)addr, block_for(addr), &old) == POINTER_MAP_STORED);
 		atomic_fetch_add_explicit(&put_count, 1, memory_order_relaxed);
-		for (volatile unsigned spin = 0; spin < pause; spin++) // a trim comes in between
-			;
-		take_one(addr);
+		own[count++] = addr;
 	}
+	while (count != 0)
+		take_one(own[--count]);
 	atomic_fetch_add_explicit(&done_count, 1, memory_order_relaxed);
 }
 
@@ -124,7 +136,7 @@ run_mail(bool windows_are_own)
 int
 main(void)
 {
-	run_trimming(false); // first: as long as there are few leaves, a trim is quick; and this one makes the layers
+	run_trimming(false); // first: as long as there are few leaves, a trim is quick
 	run_trimming(true);
 	run_mail(false);
 	run_mail(true);

@@ -14,9 +14,10 @@
 #include "memory_moved.h"
 
 #define BASE UINT64_C(0x7f0000000000)
-#define LEAF_BYTES ((UINT64_C(1) << (KMEM_LEAF_LOG2 - KMEM_WINDOW_LOG2)) * 8)
-#define LEAVES 5u
-#define LEAVES_GLIBC 3u // of layer 0; the others are there for a dense heap
+#define WORDS_LOG2 15u // so that a block may begin at each multiple of 8
+#define LEAF_BYTES (KMEM_LEAF_WORDS_AT + (KMEM_LEAF_REGIONS * UINT64_C(8) << WORDS_LOG2))
+#define LEAVES 3u
+#define SCALE 1017u // 1,024 words in each region
 
 /* Where things lie in the image. Signs stand first, 64 bytes each. */
 #define MOVES_AT 0x408u
@@ -30,13 +31,12 @@
 #define SLOTS_AT 0x2000u
 #define DATA_BYTES 0x8000u
 #define TOP_AT UINT64_C(0x10000)
-#define LEAVES_AT (TOP_AT + UINT64_C(0x5100000))
+#define LEAVES_AT (TOP_AT + UINT64_C(0x1100000))
 #define IMAGE_BYTES (LEAVES_AT + LEAVES * LEAF_BYTES)
 
-/* The numbers of two leaves that are neighbours, and of one far above; then of the first of them in layers 1 and 3. */
+/* The numbers of two leaves that are neighbours, and of one far above. */
 #define LEAF UINT64_C(100)
-static const uint64_t numbers[LEAVES] = { LEAF + 1, LEAF, LEAF + 5000, KMEM_TOP_ENTRIES + LEAF,
-	                                      3 * KMEM_TOP_ENTRIES + LEAF };
+static const uint64_t numbers[LEAVES] = { LEAF + 1, LEAF, LEAF + 5000 };
 #define HEAP (LEAF << KMEM_LEAF_LOG2)
 #define LEAF_SPAN (UINT64_C(1) << KMEM_LEAF_LOG2)
 #define FAR ((LEAF + 5000) << KMEM_LEAF_LOG2)
@@ -92,22 +92,56 @@ put_signs(uint32_t version)
 	put_sign(KMEM_TABLE_OWN, version, OWN_AT, OWN_COUNT_AT, 0);
 }
 
-static void
-put_in_layer(uint64_t layer, uint64_t addr, uint64_t bytes, uint32_t site)
+/* Its leaf's place in the image. */
+static uint64_t
+leaf_at(uint64_t addr)
 {
 	unsigned leaf = 0;
 
-	while (numbers[leaf] != layer * KMEM_TOP_ENTRIES + (addr >> KMEM_LEAF_LOG2))
+	while (numbers[leaf] != addr >> KMEM_LEAF_LOG2)
 		leaf++;
-	put_word(LEAVES_AT + leaf * LEAF_BYTES + (addr >> KMEM_WINDOW_LOG2) % (LEAF_BYTES / 8) * 8,
-	         KMEM_WORD_PRESENT | (addr >> 3 & 3) << KMEM_WORD_POSITION_SHIFT | (uint64_t)site << KMEM_WORD_SITE_SHIFT |
-	             bytes);
+	return LEAVES_AT + leaf * LEAF_BYTES;
+}
+
+static uint64_t
+word_of(uint64_t addr, uint64_t bytes, uint32_t site)
+{
+	return KMEM_WORD_PRESENT | (addr >> 3 & KMEM_WORD_POSITION_MASK) << KMEM_WORD_POSITION_SHIFT |
+	       (uint64_t)site << KMEM_WORD_SITE_SHIFT | bytes;
+}
+
+/* In the first free place from where it belongs, `further` ones left out. */
+static void
+put_further(uint64_t addr, uint64_t bytes, uint32_t site, unsigned further)
+{
+	const uint64_t region = addr >> KMEM_REGION_LOG2 & (KMEM_LEAF_REGIONS - 1);
+	const uint64_t index = (addr >> 3 & KMEM_WORD_POSITION_MASK) * SCALE >> (KMEM_REGION_LOG2 - 3);
+	uint64_t at = leaf_at(addr) + KMEM_LEAF_WORDS_AT + (region * 8 << WORDS_LOG2) + index * 8;
+	const uint32_t state = UINT32_C(0x80010000) | SCALE;
+
+	put(leaf_at(addr) + region * sizeof(state), &state, sizeof(state));
+	for (uint64_t seen = 1; seen != 0; at += 8) {
+		memcpy(&seen, image + at, sizeof(seen));
+		if (seen == 0 && further-- == 0)
+			break;
+		seen = 1;
+	}
+	put_word(at, word_of(addr, bytes, site));
 }
 
 static void
 put_block(uint64_t addr, uint64_t bytes, uint32_t site)
 {
-	put_in_layer(0, addr, bytes, site);
+	put_further(addr, bytes, site, 0);
+}
+
+static void
+put_large(uint64_t addr, uint64_t bytes, uint32_t site)
+{
+	const uint64_t at = leaf_at(addr) + KMEM_LEAF_LARGE_AT + (addr % LEAF_SPAN >> KMEM_LARGE_LOG2) * 16;
+
+	put_word(at, word_of(addr, 0, site));
+	put_word(at + 8, bytes);
 }
 
 static void
@@ -118,19 +152,18 @@ put_slot(uint64_t addr, uint64_t bytes, uint32_t site)
 	put(SLOTS_AT + offsetof(struct kmem_slots, slot) + slots_used++ * sizeof(slot), &slot, sizeof(slot));
 }
 
-/* The last leaf is listed twice. */
+/* The first leaf is listed twice. */
 static void
-put_top(uint64_t entries, unsigned leaves)
+put_top(void)
 {
-	put_word(TOP_AT + offsetof(struct kmem_top, entries), entries);
+	put_word(TOP_AT + offsetof(struct kmem_top, words_log2), WORDS_LOG2);
 	put_word(TOP_AT + offsetof(struct kmem_top, leaves_max), 64);
-	put_word(TOP_AT + offsetof(struct kmem_top, listed_count), leaves + 1);
-	for (unsigned i = 0; i < leaves + 1; i++) {
-		const uint32_t number = (uint32_t)numbers[i % leaves];
-		const uint64_t leaf_at = TOP_AT + offsetof(struct kmem_top, leaf);
+	put_word(TOP_AT + offsetof(struct kmem_top, listed_count), LEAVES + 1);
+	for (unsigned i = 0; i < LEAVES + 1; i++) {
+		const uint32_t number = (uint32_t)numbers[i % LEAVES];
 
-		put_word(leaf_at + number * UINT64_C(8), BASE + LEAVES_AT + i % leaves * LEAF_BYTES);
-		put(leaf_at + entries * 8 + i * 4, &number, sizeof(number));
+		put_word(TOP_AT + offsetof(struct kmem_top, leaf) + number * UINT64_C(8), BASE + LEAVES_AT + i % LEAVES * LEAF_BYTES);
+		put(TOP_AT + sizeof(struct kmem_top) + i * 4, &number, sizeof(number));
 	}
 }
 
@@ -148,7 +181,7 @@ set_up(void **state)
 	put_word(TOP_PLACE_AT, BASE + TOP_AT);
 	put_word(SLOTS_PLACE_AT, BASE + SLOTS_AT);
 	put_word(SLOTS_AT, 4);
-	put_top(KMEM_TOP_ENTRIES, LEAVES_GLIBC);
+	put_top();
 	return 0;
 }
 
@@ -211,10 +244,10 @@ TEST(B1_a_block_is_found_by_each_address_in_it_and_by_none_outside)
 		uint64_t bytes;
 		const char *why;
 	} cases[] = {
-		{ HEAP + 0x1010, 100, "it begins in the middle of its window" },
-		{ HEAP + 0x2018, 8, "at the end of its window" },
+		{ HEAP + 0x1010, 100, "a block" },
+		{ HEAP + 0x2018, 8, "a small one" },
 		{ HEAP + 0x3000, 3, "an odd size" },
-		{ HEAP + 0x3020, 32, "its neighbour in the next window" },
+		{ HEAP + 0x3020, 32, "its neighbour" },
 		{ HEAP + LEAF_SPAN - 32, 5000, "it reaches into the next leaf" },
 		{ HEAP + LEAF_SPAN + 0x80000, 40, "of the next leaf" },
 		{ FAR, 16, "the first one of its leaf" },
@@ -242,18 +275,17 @@ TEST(B1_a_block_is_found_by_each_address_in_it_and_by_none_outside)
 	live_blocks_free(blocks);
 }
 
-TEST(B2_a_block_that_its_word_has_no_room_for_is_found_once)
+TEST(B2_a_block_without_a_word_is_found_once)
 {
 	const uint64_t large = UINT64_C(1) << 30;
 	struct visit visit = { 0 };
 	struct live_blocks *blocks;
 	struct live_block block;
 
-	put_block(FAR + 0x1000, KMEM_WORD_BYTES_MASK, 1);
-	put_slot(FAR + 0x1000, large, 1);
+	put_large(FAR + 0x1000, large, 1);
 	put_block(FAR + 0x20, 24, 2);
 	put_block(HEAP + LEAF_SPAN + 0x40, 7, 5); // of the leaf that is listed twice
-	put_slot(HEAP + 0x48, 16, 3);             // the second one of its window
+	put_slot(HEAP + 0x48, 16, 3);
 	put_block(HEAP + 0x40, 8, 4);
 	blocks = read_blocks();
 	assert_found(blocks, FAR + 0x1000 + large - 1, FAR + 0x1000, large, 1);
@@ -274,25 +306,25 @@ TEST(B2_a_block_that_its_word_has_no_room_for_is_found_once)
 	live_blocks_free(blocks);
 }
 
-/* Small blocks of a dense heap have leaves of their own, and any two may stand side by side. */
-TEST(B5_blocks_of_all_layers_are_told_apart)
+/* Any two may stand side by side, and words of neighbours in any order. */
+TEST(B5_B6_blocks_of_a_dense_heap_are_told_apart)
 {
 	static const struct {
-		uint64_t layer;
 		uint64_t addr;
 		uint64_t bytes;
+		unsigned further;
 	} cases[] = {
-		{ 1, HEAP + 0x1000, 16 }, { 3, HEAP + 0x1010, 16 }, { 1, HEAP + 0x1020, 8 },
-		{ 0, HEAP + 0x1028, 48 }, { 3, HEAP + 0x1070, 3 },  { 0, HEAP + LEAF_SPAN + 0x20, 100 },
+		{ HEAP + 0x1010, 16, 2 }, { HEAP + 0x1000, 16, 3 },  { HEAP + 0x1020, 8, 0 },
+		{ HEAP + 0x1028, 48, 6 }, { HEAP + 0x1070, 3, 1 },   { HEAP + LEAF_SPAN + 0x20, 100, KMEM_PROBES - 1 },
+		{ HEAP + 0x3fff8, 8, 0 }, { HEAP + 0x3fff0, 8, 6 },
 	};
 	const uint32_t count = sizeof(cases) / sizeof(cases[0]);
 	struct live_blocks *blocks;
 	struct live_block block;
 	struct visit visit = { 0 };
 
-	put_top(KMEM_TOP_ENTRIES * KMEM_LAYERS, LEAVES);
 	for (uint32_t i = 0; i < count; i++)
-		put_in_layer(cases[i].layer, cases[i].addr, cases[i].bytes, i + 1);
+		put_further(cases[i].addr, cases[i].bytes, i + 1, cases[i].further);
 	blocks = read_blocks();
 	for (uint32_t i = 0; i < count; i++) {
 		for (uint64_t at = cases[i].addr; at < cases[i].addr + cases[i].bytes; at++)
@@ -310,7 +342,7 @@ TEST(B5_blocks_of_all_layers_are_told_apart)
 	assert_int_equal(block.addr, HEAP + 0x1020);
 	live_blocks_unlist(blocks, &block);
 	assert_none(blocks, HEAP + 0x1020);
-	assert_found(blocks, HEAP + 0x101f, HEAP + 0x1010, 16, 2);
+	assert_found(blocks, HEAP + 0x101f, HEAP + 0x1010, 16, 1);
 	live_blocks_free(blocks);
 }
 

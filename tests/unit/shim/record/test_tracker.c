@@ -95,7 +95,7 @@ TEST(S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site)
 		uint64_t bytes = random_below(&random, 10) == 0 ? random_below(&random, 4096 * MIB)
 		                                                : random_below(&random, 2000);
 		unsigned what = (unsigned)random_below(&random, 6);
-		struct request request = { .addr = 0x10000000 + which * UINT64_C(32), .bytes = bytes };
+		struct request request = { .addr = 0x10000000 + which * UINT64_C(16384), .bytes = bytes };
 
 		if (blocks[which].is_live && what < 3) {
 			hook_free(at(request.addr));
