@@ -315,7 +315,7 @@ TEST(B5_B6_blocks_of_a_dense_heap_are_told_apart)
 		unsigned further;
 	} cases[] = {
 		{ HEAP + 0x1010, 16, 2 }, { HEAP + 0x1000, 16, 3 },  { HEAP + 0x1020, 8, 0 },
-		{ HEAP + 0x1028, 48, 6 }, { HEAP + 0x1070, 3, 1 },   { HEAP + LEAF_SPAN + 0x20, 100, KMEM_PROBES - 1 },
+		{ HEAP + 0x1028, 48, 3 }, { HEAP + 0x1070, 3, 1 },   { HEAP + LEAF_SPAN + 0x20, 100, KMEM_PROBES - 1 },
 		{ HEAP + 0x3fff8, 8, 0 }, { HEAP + 0x3fff0, 8, 6 },
 	};
 	const uint32_t count = sizeof(cases) / sizeof(cases[0]);
