@@ -312,7 +312,6 @@ look_at_pages(uint64_t work_max)
 	do {
 		if (!page_look_is_halfway(&resident_pages))
 			begin();
-		resident_heap_go_on();
 		if (!page_look_go_on(&resident_pages, visit, work_max))
 			return false;
 		work_max -= resident_pages.work < work_max ? resident_pages.work : work_max;

@@ -2,8 +2,8 @@
  * resident_heap.c - how full are the pages of the heap (see resident_heap.h)?
  *
  * A sample: one of `stride` resident pages is looked into. The stride is chosen by the number of pages at the look before. A block that
- * began before the page is found by going back in the map to the last block that did: at most as far as a large block reaches, because
- * large blocks are not part of this. What the map does not cover, as when there are no more addresses (ulimit -v), is left out.
+ * began before the page is found by going back in the map until one did: at most as far as a large block reaches, because large blocks
+ * are not part of this. What the map does not cover, as when there are no more addresses (ulimit -v), is left out.
  */
 #include "periodic/resident_heap.h"
 
@@ -22,6 +22,8 @@
 #define LEAST_PAGES 12u   // so many that are in memory are not all missed, but for one case in 100,000
 #define DEVIATIONS 5u
 #define HOLDER_BYTES 1024u // of a block that is no small part of a page
+#define NEAR_BYTES UINT64_C(256)
+#define SMALL_BYTES (UINT64_C(1) << KMEM_LARGE_LOG2)
 
 struct record {
 	uint32_t site;
@@ -38,9 +40,6 @@ static struct {
 	uint64_t empty; // of the sampled ones, and so on
 	uint64_t sparse;
 	uint64_t sparse_live_bytes;
-	uint64_t page_end;         // of the page that was looked into last,
-	struct address_block last; // and the last block that begins before there; bytes 0 = none near
-	uint64_t last_start;
 	uint64_t words; // of the map that were looked at
 	struct record records[RECORDS_MAX];
 	bool is_full;          // there was no room for one
@@ -54,23 +53,6 @@ resident_heap_begin(void)
 
 	memset(&look, 0, sizeof(look));
 	look.stride = stride;
-}
-
-/*
- * The last block that starts before `addr`, no further back than a large block is long. What lies before the page that was looked into
- * last was searched then.
- */
-static struct address_block
-block_before(uint64_t addr, uint64_t *start)
-{
-	uint64_t least = addr > LARGE_BLOCKS_BYTES ? addr - LARGE_BLOCKS_BYTES : 0;
-	bool is_known = look.page_end > least && look.page_end <= addr;
-	struct address_block block;
-
-	if (pointer_map_last(is_known ? look.page_end : least, addr, start, &block, &look.words))
-		return block;
-	*start = look.last_start;
-	return is_known ? look.last : (struct address_block){ 0 };
 }
 
 /* NULL: more records than there is room for. */
@@ -115,6 +97,7 @@ hold(const struct address_block *block, uint64_t bytes)
 /* What is in the page. */
 struct page_view {
 	uint64_t page;
+	bool is_preceded; // by a block that begins before
 	uint64_t live_bytes;
 	uint32_t sharers[SHARERS_MAX];
 	uint32_t count;
@@ -129,7 +112,8 @@ see_block(void *context, uint64_t start, struct address_block block)
 	uint64_t end = start + block.bytes < view->page + PAGE_BYTES ? start + block.bytes : view->page + PAGE_BYTES;
 	uint32_t i = 0;
 
-	if (block.bytes == 0 || end <= from)
+	view->is_preceded |= block.site != 0 && start < view->page;
+	if (end <= from)
 		return true;
 	view->live_bytes += end - from;
 	hold(&block, end - from);
@@ -140,25 +124,17 @@ see_block(void *context, uint64_t start, struct address_block block)
 	return true;
 }
 
-static bool
-see_last(void *context, uint64_t start, struct address_block block)
-{
-	if (start >= look.last_start) {
-		look.last = block;
-		look.last_start = start;
-	}
-	return see_block(context, start, block);
-}
-
+/* The block before the page is the last one that can reach into it. Mostly it is near. */
 static void
 look_into(uint64_t page)
 {
 	struct page_view view = { .page = page };
 
-	look.last = block_before(page, &look.last_start);
-	look.page_end = page + PAGE_BYTES;
-	(void)see_block(&view, look.last_start, look.last);
-	look.words += pointer_map_visit(page, page + PAGE_BYTES, see_last, &view);
+	for (uint64_t back = NEAR_BYTES; back <= SMALL_BYTES && !view.is_preceded; back *= 8)
+		look.words += pointer_map_visit(page - back, page, false, see_block, &view);
+	if (!view.is_preceded)
+		look.words += pointer_map_visit(page - LARGE_BLOCKS_BYTES, page - SMALL_BYTES, true, see_block, &view);
+	look.words += pointer_map_visit(page, page + PAGE_BYTES, false, see_block, &view);
 	look.sampled++;
 	if (view.count == 0) {
 		look.empty++;
@@ -210,12 +186,6 @@ resident_heap_pages(uint64_t start, uint64_t end, const unsigned char *pages,
 			look_at(at, next, pages + (at - start) / PAGE_BYTES);
 	}
 	return look.words - before;
-}
-
-void
-resident_heap_go_on(void)
-{
-	look.page_end = 0;
 }
 
 static uint64_t

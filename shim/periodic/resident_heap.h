@@ -28,9 +28,6 @@ void resident_heap_begin(void);
 uint64_t resident_heap_pages(uint64_t start, uint64_t end, const unsigned char *pages,
                              bool is_large(uint64_t addr, uint64_t *end));
 
-/* A look goes on: what the pointer map said at the last page may have changed. */
-void resident_heap_go_on(void);
-
 /* May resident_heap_held_at_most() be asked? False: none was looked into, or more records hold them than there is room for. */
 bool resident_heap_knows_holders(void);
 

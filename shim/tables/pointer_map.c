@@ -674,50 +674,56 @@ stretch_at(uint64_t start, uint64_t end, struct stretch *stretch)
 	return true;
 }
 
-/* Does this word say that a block began, or once did, in the stretch? */
+/* Shows a word that has all bits of `required`, if its block began in the stretch. False: the visitor wants no more. */
 static bool
-is_within(const struct stretch *stretch, uint64_t word, uint64_t *addr)
+show(const struct stretch *stretch, uint64_t word, const struct pointer_map_large *large, uint64_t required,
+     pointer_map_visitor *visitor, void *context)
 {
-	*addr = addr_of(stretch->start, word);
-	return word != 0 && *addr >= stretch->start && *addr < stretch->end;
+	uint64_t addr = addr_of(stretch->start, word);
+	struct address_block block = { 0 };
+
+	if (word == 0 || (word & required) != required || addr < stretch->start || addr >= stretch->end)
+		return true;
+	if ((word & POINTER_MAP_PRESENT) != 0)
+		block = large != NULL ? unpack_large(large, word) : pointer_map_unpack(word);
+	return visitor(context, addr, block);
 }
 
-/* Of words that have all bits of `required`. False: the visitor wants no more. */
 static bool
 visit_stretch(const struct stretch *stretch, uint64_t required, pointer_map_visitor *visitor, void *context)
 {
-	uint64_t addr;
-
 	for (uint32_t i = stretch->first; i < stretch->until; i++) {
 		uint64_t word = atomic_load_explicit(&stretch->words[i], memory_order_relaxed);
 
-		if ((word & required) == required && is_within(stretch, word, &addr) &&
-		    !visitor(context, addr, pointer_map_unpack(word)))
+		if (!show(stretch, word, NULL, required, visitor, context))
 			return false;
 	}
 	for (uint64_t at = stretch->start; at < stretch->end; at = (at | ((UINT64_C(1) << KMEM_LARGE_LOG2) - 1)) + 1) {
 		const struct pointer_map_large *large = large_of(stretch->leaf, at);
 		uint64_t word = atomic_load_explicit(&large->word, memory_order_relaxed);
 
-		if ((word & required) == required && is_within(stretch, word, &addr) &&
-		    !visitor(context, addr, unpack_large(large, word)))
+		if (!show(stretch, word, large, required, visitor, context))
 			return false;
 	}
 	return true;
 }
 
 size_t
-pointer_map_visit(uint64_t start, uint64_t end, pointer_map_visitor *visitor, void *context)
+pointer_map_visit(uint64_t start, uint64_t end, bool is_large_only, pointer_map_visitor *visitor, void *context)
 {
 	size_t looked_at = 0;
 	struct stretch stretch;
 
 	for (uint64_t addr = start; addr < end; addr = stretch.end) {
-		if (!stretch_at(addr, end, &stretch))
+		if (!stretch_at(addr, end, &stretch)) {
 			stretch.end = (addr | ((UINT64_C(1) << POINTER_MAP_LEAF_LOG2) - 1)) + 1;
-		else if (!visit_stretch(&stretch, POINTER_MAP_PRESENT, visitor, context))
+			continue;
+		}
+		if (is_large_only)
+			stretch.until = stretch.first;
+		looked_at += stretch.until - stretch.first + 1;
+		if (!visit_stretch(&stretch, 0, visitor, context))
 			break;
-		looked_at += stretch.until - stretch.first;
 	}
 	return looked_at;
 }
@@ -752,95 +758,34 @@ pointer_map_visit_objects(size_t most_words, pointer_map_visitor *visitor, void 
 	return shown == listed;
 }
 
-/* What was put last of two blocks is further up: a word that belongs further up is not below where this one belongs. */
+struct lowest {
+	uint64_t addr;
+	bool was_used;
+};
+
+/* Words of a region are not quite in order. */
 static bool
-last_in(const struct stretch *stretch, uint64_t *last, struct address_block *block, uint64_t *words)
+see_lowest(void *context, uint64_t addr, struct address_block block)
 {
-	uint32_t least = stretch->first;
-	uint64_t found = 0;
-	uint64_t addr;
+	struct lowest *lowest = context;
 
-	for (uint32_t i = stretch->until; i-- > least;) {
-		uint64_t word = atomic_load_explicit(&stretch->words[i], memory_order_relaxed);
-
-		++*words;
-		if ((word & POINTER_MAP_PRESENT) == 0 || !is_within(stretch, word, &addr) || addr < found)
-			continue;
-
-		struct pointer_map_place place = pointer_map_place_in(stretch->leaf, addr);
-
-		found = addr;
-		*block = pointer_map_unpack(word);
-		if (place.first != NULL && place.first > stretch->words + least)
-			least = (uint32_t)(place.first - stretch->words);
-	}
-	for (uint64_t at = stretch->end; at > stretch->start && at > found; at = (at - 1) & ~((UINT64_C(1) << KMEM_LARGE_LOG2) - 1)) {
-		const struct pointer_map_large *large = large_of(stretch->leaf, at - 1);
-		uint64_t word = atomic_load_explicit(&large->word, memory_order_relaxed);
-
-		++*words;
-		if ((word & POINTER_MAP_PRESENT) == 0 || !is_within(stretch, word, &addr) || addr < found)
-			continue;
-		found = addr;
-		*block = unpack_large(large, word);
-	}
-	if (found != 0)
-		*last = found;
-	return found != 0;
-}
-
-bool
-pointer_map_last(uint64_t start, uint64_t end, uint64_t *addr, struct address_block *block, uint64_t *words)
-{
-	for (uint64_t from; end > start; end = from) {
-		struct stretch stretch;
-
-		from = (end - 1) & ~(REGION_BYTES - 1);
-		from = from > start ? from : start;
-		if (stretch_at(from, end, &stretch) && last_in(&stretch, addr, block, words))
-			return true;
-	}
-	return false;
-}
-
-static void
-see_lowest(const struct stretch *stretch, uint64_t word, uint64_t *present, uint64_t *gone)
-{
-	uint64_t *lowest = (word & POINTER_MAP_PRESENT) != 0 ? present : gone;
-	uint64_t addr;
-
-	if (is_within(stretch, word, &addr) && addr < *lowest)
-		*lowest = addr;
-}
-
-static uint64_t
-lowest_in(const struct stretch *stretch, bool *was_used)
-{
-	uint64_t lowest = UINT64_MAX;
-	uint64_t lowest_gone = UINT64_MAX;
-
-	for (uint32_t i = stretch->first; i < stretch->until; i++)
-		see_lowest(stretch, atomic_load_explicit(&stretch->words[i], memory_order_relaxed), &lowest, &lowest_gone);
-	for (uint64_t at = stretch->start; at < stretch->end; at = (at | ((UINT64_C(1) << KMEM_LARGE_LOG2) - 1)) + 1)
-		see_lowest(stretch, atomic_load_explicit(&large_of(stretch->leaf, at)->word, memory_order_relaxed), &lowest, &lowest_gone);
-	*was_used |= lowest_gone < lowest;
-	return lowest;
+	if (lowest->addr != UINT64_MAX && (addr ^ lowest->addr) >= REGION_BYTES)
+		return false;
+	if (block.site == 0)
+		lowest->was_used = true;
+	else if (addr < lowest->addr)
+		lowest->addr = addr;
+	return true;
 }
 
 uint64_t
 pointer_map_lowest(uint64_t start, uint64_t end, bool *was_used)
 {
-	uint64_t lowest = UINT64_MAX;
-	struct stretch stretch;
+	struct lowest lowest = { .addr = UINT64_MAX };
 
-	*was_used = false;
-	for (uint64_t addr = start; addr < end && lowest == UINT64_MAX; addr = stretch.end) {
-		if (stretch_at(addr, end, &stretch))
-			lowest = lowest_in(&stretch, was_used);
-		else
-			stretch.end = (addr | ((UINT64_C(1) << POINTER_MAP_LEAF_LOG2) - 1)) + 1;
-	}
-	return lowest;
+	(void)pointer_map_visit(start, end, false, see_lowest, &lowest);
+	*was_used = lowest.was_used;
+	return lowest.addr;
 }
 
 /* ---- giving memory back ---- */

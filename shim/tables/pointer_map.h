@@ -97,11 +97,12 @@ void pointer_map_clear(void); // forked child: one thread
 bool pointer_map_covers(uint64_t addr);
 
 /*
- * Shows the blocks that begin in [start, end), in any order. False of the visitor: no more. Blocks come and go meanwhile. Returns how
- * many words were looked at.
+ * Shows the blocks that begin in [start, end), in the order of their regions, or those of 16 KiB and more alone. Of a block that was there
+ * and is gone, of which a word still tells, all is 0. False of the visitor: no more. Blocks come and go meanwhile. Returns how many words
+ * were looked at.
  */
 typedef bool pointer_map_visitor(void *context, uint64_t addr, struct address_block block);
-size_t pointer_map_visit(uint64_t start, uint64_t end, pointer_map_visitor *visitor, void *context);
+size_t pointer_map_visit(uint64_t start, uint64_t end, bool is_large_only, pointer_map_visitor *visitor, void *context);
 
 /*
  * The same for blocks that may be Python objects, wherever. Goes on where the last call stopped, in pieces of 64 MiB of addresses, and
@@ -110,10 +111,7 @@ size_t pointer_map_visit(uint64_t start, uint64_t end, pointer_map_visitor *visi
  */
 bool pointer_map_visit_objects(size_t most_words, pointer_map_visitor *visitor, void *context);
 
-/* The last block that begins in [start, end); false = none. *words += how many were looked at. */
-bool pointer_map_last(uint64_t start, uint64_t end, uint64_t *addr, struct address_block *block, uint64_t *words);
-
-/* Where the first block of [start, end) begins; UINT64_MAX = none. *was_used: blocks were there. */
+/* Where the first block of [start, end) begins; UINT64_MAX = none. *was_used: blocks were there, perhaps behind it. */
 uint64_t pointer_map_lowest(uint64_t start, uint64_t end, bool *was_used);
 
 /*

@@ -146,7 +146,7 @@ TEST_WITH(of_a_range_the_lowest_block_is_found_and_that_there_was_one, start_emp
 		{ 0, 4096 * 2, 4096 + 64, false },
 		{ 4096 + 64, 4096 + 128, 4096 + 64, false },
 		{ 4096 + 96, 20000, 0, true },
-		{ 0, 20000, 4096 + 64, false },
+		{ 0, 20000, 4096 + 64, true },
 		{ 4096 + 96, MIB * 200, MIB * 100, true },
 		{ MIB * 50, MIB * 60, 0, false },
 		{ 4096 + 96, 4096 + 96, 0, false },

@@ -388,6 +388,8 @@ TEST_WITH(a_limited_address_space_is_covered_as_far_as_the_program_can_use_it, s
 
 struct visited {
 	unsigned count;
+	unsigned most_count; // 0 = all
+	unsigned gone_count;
 	uint64_t addr_sum;
 	uint64_t bytes_sum;
 };
@@ -397,12 +399,17 @@ visit(void *context, uint64_t addr, struct address_block block)
 {
 	struct visited *visited = context;
 
+	if (block.site == 0) {
+		assert_int_equal(block.bytes, 0);
+		visited->gone_count++;
+		return true;
+	}
 	visited->count++;
 	visited->addr_sum += addr;
 	visited->bytes_sum += block.bytes;
 	assert_int_equal(block.generation, 3);
 	assert_int_equal(block.site, 7);
-	return true;
+	return visited->count != visited->most_count;
 }
 
 /* Only blocks that may be objects are shown, each once, in however many calls; the mark is in nothing that is taken. */
@@ -451,34 +458,38 @@ TEST_WITH(the_marks_are_never_taken_for_a_generation, start_empty, NULL)
 	}
 }
 
-/* What begins in a stretch of addresses, and the last that does. */
+/* What begins in a stretch of addresses: of what is gone it is said that something was there. */
 TEST_WITH(blocks_are_shown_by_address, start_empty_own, NULL)
 {
 	const uint64_t base = 0x340000000000;
 	struct address_block block = { 48, 7, 3 };
 	struct visited visited = { 0 };
-	uint64_t words = 0;
-	uint64_t addr;
 
 	for (uint64_t i = 0; i < 20000; i++) { // three regions and a half
 		if (i % 7 != 0)
 			put(base + i * 48, block, POINTER_MAP_STORED);
 	}
 	put(base + 5124 * 48, (struct address_block){ 100000, 7, 3 }, POINTER_MAP_STORED);
-	(void)pointer_map_visit(base + 48, base + 48 * 71, visit, &visited);
+	assert_in_range(pointer_map_visit(base + 48, base + 48 * 71, false, visit, &visited), 60, 300);
 	assert_int_equal(visited.count, 60);
 	assert_int_equal(visited.bytes_sum, 60 * 48);
-	for (uint64_t end = 1; end < 20000; end += 13) {
-		uint64_t last = (end - 1) % 7 != 0 || end == 5125 ? end - 1 : end - 2;
-		bool is_there = pointer_map_last(base + 48, base + end * 48, &addr, &block, &words);
-
-		assert_int_equal(is_there, end > 1);
-		if (is_there)
-			assert_int_equal(addr, base + last * 48);
-	}
-	assert_false(pointer_map_last(base - (1 << 20), base + 48, &addr, &block, &words));
-	assert_true(pointer_map_last(base, base + (1 << 20), &addr, &block, &words)); // from behind
-	assert_int_equal(addr, base + 19998 * 48);
+	assert_int_equal(visited.gone_count, 0);
+	for (uint64_t i = 8; i < 14; i++)
+		assert_takes(base + i * 48, block);
+	visited = (struct visited){ 0 };
+	(void)pointer_map_visit(base + 48, base + 48 * 71, false, visit, &visited);
+	assert_int_equal(visited.count, 54);
+	assert_in_range(visited.gone_count, 1, 6);
+	visited = (struct visited){ 0 };
+	assert_in_range(pointer_map_visit(base, base + 20000 * 48, true, visit, &visited), 1, 4);
+	assert_int_equal(visited.count, 1);
+	assert_int_equal(visited.bytes_sum, 100000);
+	visited = (struct visited){ 0 };
+	(void)pointer_map_visit(base - (1 << 20), base + 48, false, visit, &visited);
+	assert_int_equal(visited.count, 0);
+	visited.most_count = 5;
+	(void)pointer_map_visit(base, base + (1 << 20), false, visit, &visited);
+	assert_int_equal(visited.count, 5);
 }
 
 /* The release of one is noted. */
