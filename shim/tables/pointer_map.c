@@ -8,8 +8,8 @@
  *
  * A block of 16 KiB and more has no word. At most one of them begins in 16 KiB, so its place follows from its address alone.
  *
- * What is not covered (an address above 47 bits, or no leaf where the address space is limited (ulimit -v), or what comes while the words
- * of its region are being arranged by another thread, goes to an address table. Leaves take at most a fifth of a limited address space,
+ * What is not covered (an address above 47 bits, no leaf where the address space is limited (ulimit -v), what comes while the words of its
+ * region are being arranged by another thread) goes to an address table. Leaves take at most a fifth of a limited address space,
  * enough for 3/4 of it over glibc, and the table is there from the start.
  *
  * Invariants, tested by number in tests/unit/shim/tables/test_pointer_map.c and, with threads, in tests/stress/pointer_map.c:
@@ -387,7 +387,7 @@ open_region(pointer_map_state *state, uint32_t seen)
 
 	/* release: who sees it open sees the zeros that arrange() left. Pairs with pointer_map_place_in(). */
 	(void)atomic_compare_exchange_strong_explicit(state, &seen, state_after(seen, count) | POINTER_MAP_OPEN,
-	                                              memory_order_acq_rel, memory_order_relaxed);
+	                                              memory_order_release, memory_order_relaxed);
 }
 
 /* The place of an address, whose region is opened for it; none where it is being arranged, or no leaf can be had. */
@@ -539,8 +539,8 @@ pointer_map_put_slow(uint64_t addr, struct address_block block, struct address_b
 static uint32_t
 state_of(struct pointer_map_leaf *leaf, uint64_t addr)
 {
-	/* acquire: pairs with end_move(). */
-	return leaf != NULL ? atomic_load_explicit(&leaf->state[region_of(addr)], memory_order_acquire) : 0;
+	/* relaxed: what is looked at next comes behind pointer_map_place_in()'s load of it. */
+	return leaf != NULL ? atomic_load_explicit(&leaf->state[region_of(addr)], memory_order_relaxed) : 0;
 }
 
 /* After a look that began when the state was `before`: is nothing of this address elsewhere? (M5) */
@@ -807,7 +807,8 @@ trim_leaf(struct pointer_map_leaf *leaf, uint64_t addr, size_t most_bytes)
 	size_t given = 0;
 
 	for (uint32_t region = 0; region < KMEM_LEAF_REGIONS && given < most_bytes; region++) {
-		uint32_t state = atomic_load_explicit(&leaf->state[region], memory_order_acquire);
+		/* relaxed: a guess is enough, arrange() looks again. */
+		uint32_t state = atomic_load_explicit(&leaf->state[region], memory_order_relaxed);
 		uint32_t count = (state & POINTER_MAP_OPEN) != 0 ? count_of(state) : 0;
 		uint32_t present = present_in(words_of(leaf, region), count);
 		uint32_t wanted = present != 0 ? whole_pages(present + present / 3 + POINTER_MAP_PROBES) : 0;

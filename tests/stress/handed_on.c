@@ -322,10 +322,33 @@ open_map(void)
 {
 	put(first_leaf + 100 * LEAF);
 }
+/* It has no word: but for the leaf nothing is handed on. */
+static void
+put_large(void)
+{
+	struct address_block old;
+
+	CHECK(pointer_map_put((void *)leaf_addr, (struct address_block){ .bytes = 100000, .site = 1 }, &old) == POINTER_MAP_STORED);
+}
+static void
+ask_for_other_leaf(void)
+{
+	CHECK(pointer_map_place_of(leaf_addr + 8 * LEAF).state == NULL);
+}
 static void
 ask_for_place(void)
 {
 	(void)pointer_map_place_of(leaf_addr);
+}
+static void
+put_into_next_region(void)
+{
+	put(first_leaf + 100 * LEAF + (1u << KMEM_REGION_LOG2));
+}
+static void
+ask_for_next_region(void)
+{
+	(void)pointer_map_place_of(first_leaf + 100 * LEAF + (1u << KMEM_REGION_LOG2));
 }
 static void
 next_leaf(void)
@@ -809,12 +832,13 @@ static const struct hand_on_case cases[] = {
 	{ "code_without_room", prepare_codes, give_room, { name_code, name_other_code } },
 	{ "teardown_list", NULL, NULL, { keep_release, keep_release, ask_release } },
 	{ "teardown", prepare_teardown, NULL, { end_teardown, tear_down_again } },
-	{ "map_top", NULL, next_leaf, { put_first, ask_for_place, take_nothing } },
-	{ "map_leaf", open_map, next_leaf, { put_first, ask_for_place, take_beside } },
+	{ "map_top", NULL, next_leaf, { put_first, ask_for_other_leaf, take_nothing } },
+	{ "map_leaf", open_map, next_leaf, { put_large, ask_for_place, take_beside } },
 	{ "map_leaf_trimmed", open_map, next_leaf, { put_first, trim } },
 	{ "map_leaf_visited", open_map, next_leaf, { put_first, visit } },
 	{ "map_leaf_searched", open_map, next_leaf, { put_first, ask_lowest } },
-	{ "map_moves", prepare_empty_region, next_leaf, { trim, take_nothing } },
+	{ "map_region", open_map, NULL, { put_into_next_region, ask_for_next_region } },
+	{ "map_moves", prepare_empty_region, next_leaf, { trim, ask_for_place } },
 	{ "map_trimming", open_map, NULL, { trim, trim } },
 	{ "map_visiting", open_map, NULL, { visit, visit } },
 	{ "map_searching", open_map, NULL, { ask_lowest, ask_lowest } },
