@@ -287,14 +287,11 @@ tracker_freed_fast(void *addr)
 	struct kmem_site *site = site_table_at(number);
 
 	/* A generation is one of the record where the block was born. */
-	if (__builtin_expect(site->slot != slot->owner.slot, 0) || !pointer_map_take_word(word, seen))
+	if (__builtin_expect(site->slot != slot->owner.slot, 0) ||
+	    !peak_release_fast(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, block.bytes))
 		return false;
-	if (__builtin_expect(!peak_release_fast(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak,
-	                                        block.bytes),
-	                     0)) {
-		tracker_dead_slow(slot, block);
-		return true;
-	}
+	if (__builtin_expect(!pointer_map_take_word(word, seen), 0))
+		(void)pointer_map_take_slow((uint64_t)addr, &block); // it was moved meanwhile
 	book_dead_fast(site, block.bytes, seen >> POINTER_MAP_GENERATION_SHIFT & POINTER_MAP_GENERATION_MASK);
 	return true;
 }

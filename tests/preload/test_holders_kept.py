@@ -175,7 +175,7 @@ def test_no_look_is_taken_where_nobody_wants_one(cache, tmp_path):
 GROWS = """
 import time
 kept = []
-for i in range(1780):
+for i in range(1840):
     kept.append(bytearray(b"x") * 100000)
     if i > 1000:
         time.sleep(.001)
@@ -192,7 +192,7 @@ def test_who_has_nothing_to_look_for_takes_no_memory(tmp_path):
                             PYTHON, tmp_path / "grows.py"])
         counters = [group / name for name in ("memory.events", "memory.oom_control")]
         killed = re.search(r"^oom_kill (\d+)$", "".join(path.read_text() for path in counters if path.exists()), re.M)[1]
-    assert (done.returncode, done.stdout) == (0, "1780\n") and "passed its guard" in done.stderr, done.stderr
+    assert (done.returncode, done.stdout) == (0, "1840\n") and "passed its guard" in done.stderr, done.stderr
     assert killed == "0"
 
 
@@ -203,7 +203,7 @@ def test_who_has_nothing_to_look_for_takes_no_memory(tmp_path):
 def test_why_nobody_looked_is_told(stop, guard, why, cache, tmp_path):
     if guard == "270M":  # of ten lines: none holds an eighth of the limit, which would be looked at before
         get = "    def get{0}(self, number):\n        self.pages[number] = bytearray(60000)\n"
-        cache.write_text(CACHE.replace("def get(self", "def other(self").replace("2500", "4450").replace("service.get(number)", "getattr(service, 'get%d' % (number % 10))(number)")
+        cache.write_text(CACHE.replace("def get(self", "def other(self").replace("2500", "4560").replace("service.get(number)", "getattr(service, 'get%d' % (number % 10))(number)")
                          .replace("def main", "".join(get.format(i) for i in range(10)) + "def main"))
     done = guarded([PYTHON, cache, "go on"], tmp_path / "out", guard=guard, stop=stop)
     assert done.returncode == 0, done.stderr
