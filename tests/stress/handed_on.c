@@ -841,7 +841,6 @@ static const struct hand_on_case cases[] = {
 	{ "map_moves", prepare_empty_region, next_leaf, { trim, ask_for_place } },
 	{ "map_trimming", open_map, NULL, { trim, trim } },
 	{ "map_visiting", open_map, NULL, { visit, visit } },
-	{ "map_searching", open_map, NULL, { ask_lowest, ask_lowest } },
 	{ "address_slots", NULL, NULL, { put_into_table, ask_table } },
 	{ "address_swept", prepare_table, NULL, { put_into_table, sweep_table } },
 	{ "device_objects", NULL, NULL, { create_first_object, touch_object } },

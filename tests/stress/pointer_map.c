@@ -62,6 +62,8 @@ work(unsigned thread, uint64_t *random)
  */
 #define TRIMMED_THREADS 3
 #define HELD_MAX 3000
+#define PLACES 32768u
+#define PLACES_ADDR UINT64_C(0x7e0000000000)
 static _Atomic size_t given_bytes;
 static _Atomic unsigned done_count;
 
@@ -69,6 +71,7 @@ static void
 work_while_trimming(unsigned thread, uint64_t *random)
 {
 	static uint64_t held[TRIMMED_THREADS][HELD_MAX];
+	static bool is_held[PLACES]; // the odd ones are the odd threads'
 	uint64_t *own = held[thread];
 	uint32_t wanted = 0;
 	uint32_t count = 0;
@@ -82,22 +85,25 @@ work_while_trimming(unsigned thread, uint64_t *random)
 			uint64_t at = random_below(random, count);
 
 			take_one(own[at]);
+			is_held[(own[at] - PLACES_ADDR) / 32] = false;
 			own[at] = own[--count];
 			continue;
 		}
-		uint64_t place = random_below(random, 4 * 8192 / 2) * 2 + thread % 2;
-		uint64_t addr = 0x7e0000000000 + place * 32;
+		uint64_t place = random_below(random, PLACES / 2) * 2 + thread % 2;
+		uint64_t addr = PLACES_ADDR + place * 32;
 		struct address_block old;
-		struct address_block block;
 
-		if (pointer_map_find(addr, &block))
-			continue; // this thread has it already
+		if (is_held[place])
+			continue;
+		is_held[place] = true;
 		CHECK(pointer_map_put((void *)addr, block_for(addr), &old) == POINTER_MAP_STORED);
 		atomic_fetch_add_explicit(&put_count, 1, memory_order_relaxed);
 		own[count++] = addr;
 	}
-	while (count != 0)
+	while (count != 0) {
 		take_one(own[--count]);
+		is_held[(own[count] - PLACES_ADDR) / 32] = false;
+	}
 	atomic_fetch_add_explicit(&done_count, 1, memory_order_relaxed);
 }
 
