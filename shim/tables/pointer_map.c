@@ -28,7 +28,7 @@
 
 #include "base/effort.h"
 #include "base/raw_sys.h"
-#include "base/turn.h"
+#include "base/wait_lock.h"
 #include "kmem_tables.h"
 
 #define TOP_ENTRIES ((size_t)KMEM_TOP_ENTRIES)
@@ -44,7 +44,7 @@
 #define TRIM_BYTES ((size_t)4 << 20)
 #define TRIM_PERIOD_NS UINT64_C(1000000000)
 #define ROUND_PERIOD_NS UINT64_C(60000000000)
-#define WAIT_YIELDS 100000 // of a take, for an arranging thread that was interrupted; then the loss is counted
+#define LOOKS_MAX 100u // of a take, while words are arranged; then the loss is counted
 
 struct top {
 	_Atomic uint64_t words_log2;   // constant, as the next; relaxed: top_table() orders both
@@ -62,7 +62,7 @@ static _Atomic bool is_stuck; // the address space is used up, or too small for 
 static struct address_table overflow;
 static _Atomic uint32_t moves; // begun and ended: odd while words are elsewhere (M5)
 static void complete_move(void);
-static struct turn moving_turn = { .complete = complete_move };
+static struct wait_lock moving_lock = WAIT_LOCK_COMPLETED_BY(complete_move);
 static struct turn visiting_turn;
 
 /* Who looks from outside reads what these say. */
@@ -363,7 +363,7 @@ complete_move(void)
 static bool
 arrange(struct pointer_map_leaf *leaf, uint64_t addr, uint32_t seen, uint32_t count)
 {
-	if (!turn_take(&moving_turn))
+	if (!turn_take(&moving_lock.turn))
 		return false;
 	if (atomic_load_explicit(&leaf->state[region_of(addr)], memory_order_relaxed) == seen) {
 		moving.addr = addr & ~(REGION_BYTES - 1);
@@ -375,7 +375,7 @@ arrange(struct pointer_map_leaf *leaf, uint64_t addr, uint32_t seen, uint32_t co
 		atomic_signal_fence(memory_order_seq_cst);
 		end_move();
 	}
-	turn_give(&moving_turn);
+	turn_give(&moving_lock.turn);
 	return true;
 }
 
@@ -543,14 +543,16 @@ state_of(struct pointer_map_leaf *leaf, uint64_t addr)
 	return leaf != NULL ? atomic_load_explicit(&leaf->state[region_of(addr)], memory_order_relaxed) : 0;
 }
 
-/* After a look that began when the state was `before`: is nothing of this address elsewhere? (M5) */
+/* After a look that began when the state was `before`: is nothing of this address elsewhere (M5)? Waits for who arranges the words. */
 static bool
 was_settled(struct pointer_map_leaf *leaf, uint64_t addr, uint32_t before)
 {
 	atomic_thread_fence(memory_order_acquire); // the look first
-	if (!is_settled(before))
-		raw_syscall(SYS_sched_yield);
-	return is_settled(before) && state_of(leaf, addr) == before;
+	if (is_settled(before))
+		return state_of(leaf, addr) == before;
+	if (wait_lock_take(&moving_lock))
+		wait_lock_give(&moving_lock);
+	return false;
 }
 
 bool
@@ -563,7 +565,7 @@ pointer_map_was_taken_along(pointer_map_word *at, uint64_t addr, uint64_t word)
 	if (atomic_compare_exchange_strong_explicit(at, &seen, pointer_map_gone(word), memory_order_relaxed,
 	                                            memory_order_relaxed))
 		return false;
-	for (unsigned wait = 0; wait < WAIT_YIELDS; wait++) {
+	for (unsigned look = 0; look < LOOKS_MAX; look++) {
 		uint32_t before = state_of(leaf, addr);
 
 		if (word_at(pointer_map_place_in(leaf, addr), addr, &seen) != NULL || address_table_find(&overflow, addr, &block))
@@ -571,7 +573,7 @@ pointer_map_was_taken_along(pointer_map_word *at, uint64_t addr, uint64_t word)
 		if (was_settled(leaf, addr, before))
 			return false;
 	}
-	return true; // whoever arranges was interrupted by this very thread, and has it
+	return true; // who arranges has it, and was waited for in vain
 }
 
 static bool
@@ -589,7 +591,7 @@ pointer_map_take_slow(uint64_t addr, struct address_block *block)
 {
 	struct pointer_map_leaf *leaf = leaf_of(addr, false);
 
-	for (unsigned wait = 0; wait < WAIT_YIELDS; wait++) {
+	for (unsigned look = 0; look < LOOKS_MAX; look++) {
 		uint32_t before = state_of(leaf, addr);
 
 		if (take_once(leaf, addr, block))
@@ -931,7 +933,8 @@ pointer_map_clear(void)
 	atomic_store_explicit(&trimming.leaves_left, 0, memory_order_relaxed);
 	atomic_store_explicit(&moves, 0, memory_order_relaxed); // a thread that is not in this process may have arranged
 	moving.leaf = NULL;
-	turn_give(&moving_turn);
+	atomic_store_explicit(&usual_count, PAGE_WORDS, memory_order_relaxed);
+	turn_give(&moving_lock.turn);
 	turn_give(&visiting_turn);
 	address_table_clear(&overflow);
 }
