@@ -275,8 +275,8 @@ tracker_freed_fast(void *addr)
 	struct address_block block = pointer_map_unpack(seen);
 	uint32_t number = block.site;
 
-	if (__builtin_expect(((seen ^ wanted) & (POINTER_MAP_START_MASK | POINTER_MAP_OWNER_MASK | POINTER_MAP_WATCHED)) != 0,
-	                     0)) {
+	if (__builtin_expect(
+			((seen ^ wanted) & (POINTER_MAP_START_MASK | POINTER_MAP_OWNER_MASK | POINTER_MAP_WATCHED)) != 0, 0)) {
 		if ((seen & POINTER_MAP_OWNER_MASK) != 0)
 			number = site_table_own_known(&slot->owner, block.site);
 		if (!pointer_map_is_of(seen, (uint64_t)addr) || (seen & POINTER_MAP_WATCHED) != 0 || number == 0 ||

@@ -47,7 +47,7 @@
 #define LOOKS_MAX 100u // of a take, while words are arranged; then the loss is counted
 
 struct top {
-	_Atomic uint64_t words_log2;   // constant, as the next; relaxed: top_table() orders both
+	_Atomic uint64_t words_log2; // constant, as the next; relaxed: top_table() orders both
 	_Atomic uint64_t leaves_max;
 	_Atomic uint64_t listed_count; // leaves that were asked for
 	pointer_map_entry leaf[TOP_ENTRIES];
@@ -116,8 +116,9 @@ top_table(bool creates)
 		__atomic_store_n(&pointer_map_leaves, fresh->leaf, __ATOMIC_RELEASE); // leaves_max first
 		return fresh;
 	}
-	raw_unreserve(fresh, (size_t)((char *)(fresh->list + atomic_load_explicit(&fresh->leaves_max, memory_order_relaxed)) -
-	                              (char *)fresh));
+	raw_unreserve(fresh,
+	              (size_t)((char *)(fresh->list + atomic_load_explicit(&fresh->leaves_max, memory_order_relaxed)) -
+	                       (char *)fresh));
 	return found;
 }
 
@@ -235,8 +236,8 @@ static _Atomic uint32_t usual_count = PAGE_WORDS;
 static struct {
 	struct pointer_map_leaf *leaf; // NULL: none is being arranged
 	uint64_t addr;                 // of the region
-	uint32_t count;      // the words will be
-	uint32_t used_count; // so many may not be 0
+	uint32_t count;                // the words will be
+	uint32_t used_count;           // so many may not be 0
 	uint32_t pending_count;
 	uint64_t pending[(1u << WORDS_LOG2_ANY) + PAGE_WORDS]; // that are not put yet
 } moving;
@@ -344,7 +345,8 @@ end_move(void)
 	}
 	/* A put that began before may have its word here: it looks for it, and puts it again. */
 	if (moving.count < count_of(now))
-		(void)raw_madvise((void *)(words + moving.count), (count_of(now) - moving.count) * sizeof(*words), MADV_DONTNEED);
+		(void)raw_madvise((void *)(words + moving.count), (count_of(now) - moving.count) * sizeof(*words),
+		                  MADV_DONTNEED);
 	/* release: the words first. Pairs with pointer_map_place_in(). */
 	atomic_store_explicit(state, state_after(now, moving.count) | (moving.count != 0 ? POINTER_MAP_OPEN : 0),
 	                      memory_order_release);
@@ -485,7 +487,8 @@ put_large(uint64_t addr, struct address_block block, struct address_block *old)
 
 	atomic_store_explicit(&large->bytes, block.bytes, memory_order_relaxed);
 	block.bytes = 0;
-	atomic_store_explicit(&large->word, POINTER_MAP_PRESENT | pointer_map_pack_small(addr, block), memory_order_relaxed);
+	atomic_store_explicit(&large->word, POINTER_MAP_PRESENT | pointer_map_pack_small(addr, block),
+	                      memory_order_relaxed);
 	return was_stale ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
 }
 
@@ -568,7 +571,8 @@ pointer_map_was_taken_along(pointer_map_word *at, uint64_t addr, uint64_t word)
 	for (unsigned look = 0; look < LOOKS_MAX; look++) {
 		uint32_t before = state_of(leaf, addr);
 
-		if (word_at(pointer_map_place_in(leaf, addr), addr, &seen) != NULL || address_table_find(&overflow, addr, &block))
+		if (word_at(pointer_map_place_in(leaf, addr), addr, &seen) != NULL ||
+		    address_table_find(&overflow, addr, &block))
 			return true;
 		if (was_settled(leaf, addr, before))
 			return false;
@@ -581,7 +585,8 @@ take_once(struct pointer_map_leaf *leaf, uint64_t addr, struct address_block *bl
 {
 	if (leaf != NULL && take_word(pointer_map_place_in(leaf, addr), addr, block))
 		return true;
-	if (leaf != NULL && pointer_map_is_of(atomic_load_explicit(&large_of(leaf, addr)->word, memory_order_relaxed), addr))
+	if (leaf != NULL &&
+	    pointer_map_is_of(atomic_load_explicit(&large_of(leaf, addr)->word, memory_order_relaxed), addr))
 		return take_large(large_of(leaf, addr), block);
 	return address_table_take(&overflow, addr, block);
 }
@@ -660,7 +665,9 @@ stretch_at(uint64_t start, uint64_t end, struct stretch *stretch)
 	uint64_t region_end = (start | (REGION_BYTES - 1)) + 1;
 	struct pointer_map_place place;
 
-	*stretch = (struct stretch){ .leaf = leaf_of(start, false), .start = start, .end = end < region_end ? end : region_end };
+	*stretch = (struct stretch){ .leaf = leaf_of(start, false),
+		                         .start = start,
+		                         .end = end < region_end ? end : region_end };
 	if (stretch->leaf == NULL)
 		return false;
 	place = pointer_map_place_in(stretch->leaf, start);

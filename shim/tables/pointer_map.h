@@ -47,7 +47,9 @@ static_assert(KMEM_GENERATION_BUCKETS <= POINTER_MAP_GENERATION_MASK, "");
 #define POINTER_MAP_OWNER_MASK (UINT64_C(31) << POINTER_MAP_OWNER_SHIFT)
 #define POINTER_MAP_POSITION_MASK (KMEM_WORD_POSITION_MASK << KMEM_WORD_POSITION_SHIFT)
 #define POINTER_MAP_START_MASK (POINTER_MAP_PRESENT | POINTER_MAP_POSITION_MASK)
-static_assert(POINTER_MAP_OWNER_SHIFT + 5 == KMEM_WORD_SITE_SHIFT && KMEM_WORD_SITE_SHIFT + 21 == POINTER_MAP_GENERATION_SHIFT, "");
+static_assert(POINTER_MAP_OWNER_SHIFT + 5 == KMEM_WORD_SITE_SHIFT &&
+                  KMEM_WORD_SITE_SHIFT + 21 == POINTER_MAP_GENERATION_SHIFT,
+              "");
 
 typedef _Atomic uint64_t pointer_map_word;
 
@@ -167,7 +169,7 @@ pointer_map_unpack(uint64_t word)
 struct pointer_map_place {
 	pointer_map_word *first;  // NULL: the region is not open
 	pointer_map_state *state; // NULL: there is no leaf
-	uint32_t seen; // of the state, before the words are looked at
+	uint32_t seen;            // of the state, before the words are looked at
 };
 
 static inline __attribute__((always_inline)) struct pointer_map_place
@@ -209,7 +211,8 @@ pointer_map_place_of(uint64_t addr)
 static inline struct pointer_map_large *
 pointer_map_large_at(struct pointer_map_place place, uint64_t addr)
 {
-	struct pointer_map_leaf *leaf = (struct pointer_map_leaf *)((uintptr_t)place.state & ~((uintptr_t)KMEM_LEAF_LARGE_AT - 1));
+	struct pointer_map_leaf *leaf = (struct pointer_map_leaf *)((uintptr_t)place.state &
+	                                                            ~((uintptr_t)KMEM_LEAF_LARGE_AT - 1));
 
 	return &leaf->large[addr >> KMEM_LARGE_LOG2 & (sizeof(leaf->large) / sizeof(leaf->large[0]) - 1)];
 }
@@ -273,10 +276,10 @@ pointer_map_put_word(struct pointer_map_place place, uint64_t addr, uint64_t wor
 	uint64_t free = atomic_load_explicit(at, memory_order_relaxed);
 
 	/* seq_cst, with the load of the state: who arranges the words sees this one, or this sees that they are arranged (M5). */
-	if (__builtin_expect((free & POINTER_MAP_PRESENT) != 0 ||
-	                         !atomic_compare_exchange_strong_explicit(at, &free, word, memory_order_seq_cst,
-	                                                                  memory_order_relaxed),
-	                     0))
+	if (__builtin_expect(
+			(free & POINTER_MAP_PRESENT) != 0 ||
+				!atomic_compare_exchange_strong_explicit(at, &free, word, memory_order_seq_cst, memory_order_relaxed),
+			0))
 		return false;
 	return __builtin_expect(atomic_load_explicit(place.state, memory_order_seq_cst) == place.seen, 1) ||
 	       pointer_map_was_taken_along(at, addr, word);
@@ -291,9 +294,10 @@ pointer_map_put(const void *pointer, struct address_block block, struct address_
 	uint64_t addr = (uint64_t)pointer;
 	struct pointer_map_place place = pointer_map_place_of(addr);
 
-	if (__builtin_expect(place.first == NULL || block.bytes > POINTER_MAP_BYTES_MAX ||
-	                         !pointer_map_put_word(place, addr, POINTER_MAP_PRESENT | pointer_map_pack_small(addr, block)),
-	                     0))
+	if (__builtin_expect(
+			place.first == NULL || block.bytes > POINTER_MAP_BYTES_MAX ||
+				!pointer_map_put_word(place, addr, POINTER_MAP_PRESENT | pointer_map_pack_small(addr, block)),
+			0))
 		return pointer_map_put_slow(addr, block, old);
 	return POINTER_MAP_STORED;
 }

@@ -328,7 +328,8 @@ put_large(void)
 {
 	struct address_block old;
 
-	CHECK(pointer_map_put((void *)leaf_addr, (struct address_block){ .bytes = 100000, .site = 1 }, &old) == POINTER_MAP_STORED);
+	CHECK(pointer_map_put((void *)leaf_addr, (struct address_block){ .bytes = 100000, .site = 1 }, &old) ==
+	      POINTER_MAP_STORED);
 }
 static void
 ask_for_other_leaf(void)

@@ -79,7 +79,9 @@ work(unsigned thread, uint64_t *random)
 	for (unsigned i = 0; i < EVENTS; i++) {
 		if (count == 0 || (count < HELD_MAX && random_below(random, 2) == 0)) {
 			uint64_t addr = atomic_fetch_add_explicit(&next_addr, 4096, memory_order_relaxed);
-			size_t bytes = random_below(random, 10) == 0 ? 100000 : random_below(random, 2000);
+			bool is_large = addr % (1u << KMEM_LARGE_LOG2) == 0 &&
+			                random_below(random, 3) == 0; // as a real heap: they do not overlap
+			size_t bytes = is_large ? 100000 : random_below(random, 2000);
 
 			if (random_below(random, 2) == 0)
 				place_a(addr, bytes);

@@ -21,7 +21,8 @@ static struct address_block
 block_for(uint64_t addr)
 {
 	/* One in 16 KiB is too large for a word. */
-	return (struct address_block){ addr % (1u << KMEM_LARGE_LOG2) == 0 ? addr : addr % (POINTER_MAP_BYTES_MAX + 1), (uint32_t)(addr >> 3) % 1000 + 1,
+	return (struct address_block){ addr % (1u << KMEM_LARGE_LOG2) == 0 ? addr : addr % (POINTER_MAP_BYTES_MAX + 1),
+		                           (uint32_t)(addr >> 3) % 1000 + 1,
 		                           ((uint8_t)(addr >> 3) & POINTER_MAP_GENERATION_MASK) |
 		                               ((addr >> 5) % 2 != 0 ? POINTER_MAP_WATCH : 0) };
 }

@@ -60,7 +60,8 @@ work(unsigned thread, uint64_t *random)
 		return;
 	for (unsigned i = 0; i < EVENTS; i++) {
 		uint64_t addr = atomic_fetch_add_explicit(&next_addr, 4096, memory_order_relaxed);
-		bool is_large = addr % (1u << KMEM_LARGE_LOG2) == 0 && random_below(random, 25) == 0; // as a real heap: they do not overlap
+		bool is_large = addr % (1u << KMEM_LARGE_LOG2) == 0 &&
+		                random_below(random, 25) == 0; // as a real heap: they do not overlap
 		size_t bytes = is_large ? 100000 : random_below(random, 200);
 
 		if (random_below(random, 2) == 0)

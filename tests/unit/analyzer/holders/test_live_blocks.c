@@ -162,7 +162,8 @@ put_top(void)
 	for (unsigned i = 0; i < LEAVES + 1; i++) {
 		const uint32_t number = (uint32_t)numbers[i % LEAVES];
 
-		put_word(TOP_AT + offsetof(struct kmem_top, leaf) + number * UINT64_C(8), BASE + LEAVES_AT + i % LEAVES * LEAF_BYTES);
+		put_word(TOP_AT + offsetof(struct kmem_top, leaf) + number * UINT64_C(8),
+		         BASE + LEAVES_AT + i % LEAVES * LEAF_BYTES);
 		put(TOP_AT + sizeof(struct kmem_top) + i * 4, &number, sizeof(number));
 	}
 }
@@ -314,8 +315,8 @@ TEST(B5_B6_blocks_of_a_dense_heap_are_told_apart)
 		uint64_t bytes;
 		unsigned further;
 	} cases[] = {
-		{ HEAP + 0x1010, 16, 2 }, { HEAP + 0x1000, 16, 3 },  { HEAP + 0x1020, 8, 0 },
-		{ HEAP + 0x1028, 48, 3 }, { HEAP + 0x1070, 3, 1 },   { HEAP + LEAF_SPAN + 0x20, 100, KMEM_PROBES - 1 },
+		{ HEAP + 0x1010, 16, 2 }, { HEAP + 0x1000, 16, 3 }, { HEAP + 0x1020, 8, 0 },
+		{ HEAP + 0x1028, 48, 3 }, { HEAP + 0x1070, 3, 1 },  { HEAP + LEAF_SPAN + 0x20, 100, KMEM_PROBES - 1 },
 		{ HEAP + 0x3fff8, 8, 0 }, { HEAP + 0x3fff0, 8, 6 },
 	};
 	const uint32_t count = sizeof(cases) / sizeof(cases[0]);

@@ -176,7 +176,7 @@ TEST_WITH(M6_a_large_neighbour_is_a_missed_free, start_empty, NULL)
 TEST_WITH(M5_the_map_follows_the_blocks, start_empty_own, NULL)
 {
 	static const struct {
-		uint64_t step; // from block to block
+		uint64_t step;       // from block to block
 		uint64_t most_bytes; // of map, for a block
 	} cases[] = { { 32, 9 }, { 48, 10 }, { 80, 10 }, { 208, 14 }, { 1008, 18 }, { 10000, 170 } };
 	const uint64_t heap_bytes = UINT64_C(64) << 20;
