@@ -27,17 +27,6 @@
 #include "base/real_libc.h"
 #include "record/tracker.h"
 
-/*
- * pointer_map_trim() moves a page to where the kernel has room (mremap by a raw call). The thread sanitizer does not see that call: where
- * another thread had a mapping of the program's before, it takes that for the same memory. Stress tests of the map have no other mappings.
- */
-const char *__tsan_default_suppressions(void);
-const char *
-__tsan_default_suppressions(void)
-{
-	return "race_top:move_aside\nrace_top:end_move\n"; // inlined or not
-}
-
 #define THREADS 4
 #define KEPT 500
 #define PAGE ((size_t)4096)
