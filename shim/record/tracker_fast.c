@@ -254,6 +254,15 @@ freed_large(struct thread_slot *slot, struct pointer_map_place place, uint64_t a
 	return true;
 }
 
+/* Its word went to another place meanwhile. */
+static __attribute__((noinline)) void
+take_moved(uint64_t addr)
+{
+	struct address_block block;
+
+	(void)pointer_map_take_slow(addr, &block);
+}
+
 __attribute__((flatten)) bool
 tracker_freed_fast(void *addr)
 {
@@ -291,7 +300,7 @@ tracker_freed_fast(void *addr)
 	    !peak_release_fast(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, block.bytes))
 		return false;
 	if (__builtin_expect(!pointer_map_take_word(word, seen), 0))
-		(void)pointer_map_take_slow((uint64_t)addr, &block); // it was moved meanwhile
+		take_moved((uint64_t)addr);
 	book_dead_fast(site, block.bytes, seen >> POINTER_MAP_GENERATION_SHIFT & POINTER_MAP_GENERATION_MASK);
 	return true;
 }

@@ -89,8 +89,10 @@ void pointer_map_start(bool is_glibc);
 extern pointer_map_entry *pointer_map_leaves __attribute__((visibility("hidden")));
 extern unsigned pointer_map_words_log2 __attribute__((visibility("hidden")));
 
-enum pointer_map_put pointer_map_put_slow(uint64_t addr, struct address_block block, struct address_block *old);
-bool pointer_map_take_slow(uint64_t addr, struct address_block *block);
+/* Out of line: what they need would take registers of the common case. */
+__attribute__((noinline)) enum pointer_map_put pointer_map_put_slow(uint64_t addr, struct address_block block,
+                                                                    struct address_block *old);
+__attribute__((noinline)) bool pointer_map_take_slow(uint64_t addr, struct address_block *block);
 /* It stays in the map. False also for one that is elsewhere at this moment (M5). */
 bool pointer_map_find(uint64_t addr, struct address_block *block);
 void pointer_map_clear(void); // forked child: one thread
@@ -255,7 +257,7 @@ pointer_map_take_word(pointer_map_word *at, uint64_t seen)
 }
 
 /* The words of the region were arranged while this one was written. True: it was taken along; false: it is not in the map. */
-bool pointer_map_was_taken_along(pointer_map_word *at, uint64_t addr, uint64_t word);
+__attribute__((noinline)) bool pointer_map_was_taken_along(pointer_map_word *at, uint64_t addr, uint64_t word);
 
 /*
  * Puts a word, in the common case: where it belongs there is room, and no block is said to be at its address before the room. False:
