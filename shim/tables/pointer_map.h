@@ -185,10 +185,10 @@ pointer_map_place_in(struct pointer_map_leaf *leaf, uint64_t addr)
 	if (__builtin_expect((place.seen & POINTER_MAP_OPEN) == 0, 0))
 		return place;
 
-	uint32_t position = (uint32_t)(addr >> 3) & (uint32_t)KMEM_WORD_POSITION_MASK;
+	uint64_t bytes = addr & KMEM_WORD_POSITION_MASK << 3;
 
 	place.first = leaf->words + ((size_t)region << pointer_map_words_log2) +
-	              (position * (place.seen & POINTER_MAP_SCALE_MASK) >> (POINTER_MAP_REGION_LOG2 - 3));
+	              (bytes * (place.seen & POINTER_MAP_SCALE_MASK) >> POINTER_MAP_REGION_LOG2);
 	return place;
 }
 
