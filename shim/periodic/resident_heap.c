@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "periodic/page_look.h"
-#include "tables/large_blocks.h"
 #include "tables/pointer_map.h"
 
 #define PAGE_BYTES PAGE_LOOK_PAGE_BYTES
@@ -133,7 +132,7 @@ look_into(uint64_t page)
 	for (uint64_t back = NEAR_BYTES; back <= SMALL_BYTES && !view.is_preceded; back *= 8)
 		look.words += pointer_map_visit(page - back, page, false, see_block, &view);
 	if (!view.is_preceded)
-		look.words += pointer_map_visit(page - LARGE_BLOCKS_BYTES, page - SMALL_BYTES, true, see_block, &view);
+		look.words += pointer_map_visit(page - POINTER_MAP_LARGE_BYTES, page - SMALL_BYTES, true, see_block, &view);
 	look.words += pointer_map_visit(page, page + PAGE_BYTES, false, see_block, &view);
 	look.sampled++;
 	if (view.count == 0) {

@@ -31,7 +31,7 @@ uint64_t resident_heap_pages(uint64_t start, uint64_t end, const unsigned char *
 /* May resident_heap_held_at_most() be asked? False: none was looked into, or more records hold them than there is room for. */
 bool resident_heap_knows_holders(void);
 
-/* Of the blocks of 1 KiB to LARGE_BLOCKS_BYTES of these records: so much is in memory at most, by the sample and its error. */
+/* Of the blocks of 1 KiB to POINTER_MAP_LARGE_BYTES of these records: so much is in memory at most, by the sample and its error. */
 uint64_t resident_heap_held_at_most(bool is_one(uint32_t site, const void *context), const void *context);
 
 /* Fills in the figures of the heap, and calls `pin` for each record that has blocks in nearly empty pages. */

@@ -15,7 +15,7 @@
 #include "periodic/page_look.h"
 #include "periodic/resident_heap.h"
 #include "sites/site_table.h"
-#include "tables/large_blocks.h"
+#include "tables/pointer_map.h"
 #include "tables/range_map.h"
 
 #define PAGE_BYTES PAGE_LOOK_PAGE_BYTES
@@ -25,6 +25,12 @@
 #define UNTOUCHED_BYTES (UINT64_C(1) << 20) // of a record: less is not worth a look
 #define SITES_MAX 65536u                    // records that are asked for middling blocks
 #define PROBES_MAX 64u // of a record that is not there: a search through a full table for each block would be a pause
+
+struct large_block {
+	uint64_t start;
+	uint64_t bytes; // requested
+	uint32_t site;
+};
 
 struct held {
 	struct large_block block;
@@ -81,6 +87,18 @@ sort(struct large_block *blocks, uint32_t count)
 	}
 }
 
+static bool
+gather_block(void *context, uint64_t addr, struct address_block block)
+{
+	uint32_t *count = context;
+
+	if (*count == RESIDENT_LINES_BLOCKS_MAX)
+		return false;
+	if (block.bytes >= POINTER_MAP_LARGE_BYTES)
+		look.found[(*count)++] = (struct large_block){ .start = addr, .bytes = block.bytes, .site = block.site };
+	return true;
+}
+
 /* Of `least` bytes and more, and less than `end`. Pages in memory that are of a file are the file's. */
 static uint32_t
 gather_ranges(struct large_block *found, uint32_t most, uint64_t least, uint64_t end)
@@ -100,15 +118,17 @@ gather_ranges(struct large_block *found, uint32_t most, uint64_t least, uint64_t
 void
 resident_lines_begin(void)
 {
-	uint32_t count = large_blocks_gather(look.found, RESIDENT_LINES_BLOCKS_MAX);
+	uint32_t count = 0;
 
-	count += gather_ranges(look.found + count, RESIDENT_LINES_BLOCKS_MAX - count, LARGE_BLOCKS_BYTES, UINT64_MAX);
-	count += gather_ranges(look.found + count, RESIDENT_LINES_BLOCKS_MAX - count, RANGE_BYTES, LARGE_BLOCKS_BYTES);
+	pointer_map_visit_large(gather_block, &count);
+	count += gather_ranges(look.found + count, RESIDENT_LINES_BLOCKS_MAX - count, POINTER_MAP_LARGE_BYTES, UINT64_MAX);
+	count += gather_ranges(look.found + count, RESIDENT_LINES_BLOCKS_MAX - count, RANGE_BYTES, POINTER_MAP_LARGE_BYTES);
 	sort(look.found, count);
-	for (uint32_t i = 0; i < count; i++)
-		look.held[i] = (struct held){ .block = look.found[i] };
-	look.count = count;
-	look.next = 0;
+	look.count = look.next = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		if (i == 0 || look.found[i].start != look.found[i - 1].start)
+			look.held[look.count++] = (struct held){ .block = look.found[i] };
+	}
 	look.page_end = 0;
 }
 

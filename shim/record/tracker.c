@@ -237,8 +237,6 @@ map_block(struct thread_slot *slot, void *addr, struct address_block block)
 {
 	struct address_block old;
 
-	if (__builtin_expect(block.bytes >= LARGE_BLOCKS_BYTES, 0))
-		large_blocks_note((uint64_t)addr);
 	if (slot != NULL && (slot->map_bits & POINTER_MAP_WATCHED) != 0)
 		block.generation |= POINTER_MAP_WATCH;
 	switch (pointer_map_put(addr, block, &old)) {
@@ -428,7 +426,7 @@ tracker_released(struct live_block block)
 static inline bool
 is_releaser_wanted(bool is_watched, struct live_block block)
 {
-	return block.site != 0 && (is_watched || block.bytes >= LARGE_BLOCKS_BYTES ||
+	return block.site != 0 && (is_watched || block.bytes >= POINTER_MAP_LARGE_BYTES ||
 	                           site_table_at(block.site)->domain == KMEM_DOMAIN_PYTHON_OBJECT);
 }
 
@@ -630,7 +628,6 @@ void
 tracker_clear(void)
 {
 	pointer_map_clear();
-	large_blocks_clear();
 	range_map_clear();
 	tracker_devices_clear();
 	site_table_clear();

@@ -59,8 +59,8 @@ tally_over(struct thread_slot *slot, const void *addr, uint64_t bytes)
 		return;
 	tracker_look_after(slot->tally_given - slot->tally_bytes,
 	                   slot->tally_counted < TALLY_EVENTS ? slot->tally_counted : TALLY_EVENTS,
-	                   bytes < LARGE_BLOCKS_BYTES);
-	slot->owes_beat = bytes >= LARGE_BLOCKS_BYTES;
+	                   bytes < POINTER_MAP_LARGE_BYTES);
+	slot->owes_beat = bytes >= POINTER_MAP_LARGE_BYTES;
 	slot->tally_bytes = slot->tally_given = TALLY_BYTES - 1 - (slot->looks * UINT32_C(0x9e3779b9) >> 19);
 	slot->tally_counted = 0;
 	if (releases_watch(slot))
@@ -231,7 +231,7 @@ tracker_resized_python(const void *hook_frame, uint8_t object_bit, struct live_b
 	resized(hook_frame, object_bit, old, addr, bytes, true);
 }
 
-/* A large block, whose word does not say its owner. One of LARGE_BLOCKS_BYTES never goes the fast way: who releases it is noted. */
+/* A large block, whose word does not say its owner. One of POINTER_MAP_LARGE_BYTES never goes the fast way: who releases it is noted. */
 static __attribute__((noinline)) bool
 freed_large(struct thread_slot *slot, struct pointer_map_place place, uint64_t addr)
 {
@@ -240,7 +240,7 @@ freed_large(struct thread_slot *slot, struct pointer_map_place place, uint64_t a
 	uint64_t bytes = atomic_load_explicit(&large->bytes, memory_order_relaxed);
 	struct address_block block = pointer_map_unpack(seen);
 
-	if (!pointer_map_is_of(seen, addr) || (seen & POINTER_MAP_WATCHED) != 0 || bytes >= LARGE_BLOCKS_BYTES)
+	if (!pointer_map_is_of(seen, addr) || (seen & POINTER_MAP_WATCHED) != 0 || bytes >= POINTER_MAP_LARGE_BYTES)
 		return false;
 
 	uint32_t number = site_table_own_known(&slot->owner, block.site);

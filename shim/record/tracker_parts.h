@@ -30,7 +30,6 @@
 #include "moments/failed_requests.h"
 #include "record/tracker.h"
 #include "sites/thread_slot.h"
-#include "tables/large_blocks.h"
 #include "tables/peak.h"
 #include "tables/pointer_map.h"
 

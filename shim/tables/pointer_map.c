@@ -737,6 +737,20 @@ pointer_map_visit(uint64_t start, uint64_t end, bool is_large_only, pointer_map_
 	return looked_at;
 }
 
+void
+pointer_map_visit_large(pointer_map_visitor *visitor, void *context)
+{
+	struct top *table = top_table(false);
+	uint64_t listed = table != NULL ? listed_in(table) : 0;
+
+	for (uint64_t i = 0; i < listed; i++) {
+		uint64_t number = atomic_load_explicit(&table->list[i], memory_order_relaxed);
+
+		(void)pointer_map_visit(number << POINTER_MAP_LEAF_LOG2, (number + 1) << POINTER_MAP_LEAF_LOG2, true, visitor,
+		                        context);
+	}
+}
+
 bool
 pointer_map_visit_objects(size_t most_words, pointer_map_visitor *visitor, void *context)
 {

@@ -27,6 +27,8 @@
 #define POINTER_MAP_LEAF_LOG2 KMEM_LEAF_LOG2     // 64 MiB of addresses
 #define POINTER_MAP_REGION_LOG2 KMEM_REGION_LOG2 // 256 KiB
 #define POINTER_MAP_BYTES_MAX KMEM_WORD_BYTES_MASK
+#define POINTER_MAP_LARGE_BYTES \
+	((uint64_t)1 << 20) // such a block never goes the fast way: its pages are looked at, its releases counted
 #define POINTER_MAP_PROBES KMEM_PROBES // places from where a word belongs, in one of which it is
 
 /*
@@ -107,6 +109,9 @@ bool pointer_map_covers(uint64_t addr);
  */
 typedef bool pointer_map_visitor(void *context, uint64_t addr, struct address_block block);
 size_t pointer_map_visit(uint64_t start, uint64_t end, bool is_large_only, pointer_map_visitor *visitor, void *context);
+
+/* The same for those of 16 KiB and more, wherever. Some may be shown twice. */
+void pointer_map_visit_large(pointer_map_visitor *visitor, void *context);
 
 /*
  * The same for blocks that may be Python objects, wherever. Goes on where the last call stopped, in pieces of 64 MiB of addresses, and

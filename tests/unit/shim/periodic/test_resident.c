@@ -13,7 +13,6 @@
 #include "periodic/rate_limit.h"
 #include "periodic/resident.h"
 #include "sites/site_table.h"
-#include "tables/large_blocks.h"
 #include "tables/pointer_map.h"
 #include "tables/peak.h"
 #include "tables/range_map.h"
@@ -27,7 +26,6 @@ SETUP(start_empty)
 {
 	capture_file_forked();
 	pointer_map_clear();
-	large_blocks_clear();
 	range_map_clear();
 	capture_file_header()->identity.page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
 }
@@ -192,7 +190,6 @@ put_block(char *at, uint64_t bytes, uint32_t site)
 {
 	struct address_block old;
 
-	large_blocks_note((uint64_t)at);
 	assert_int_equal(pointer_map_put(at, (struct address_block){ bytes, site, 1 }, &old), POINTER_MAP_STORED);
 }
 

@@ -4,7 +4,6 @@
 #include "record/tracker_books.h"
 
 #include "sites/releases.h"
-#include "tables/large_blocks.h"
 
 #define BLOCKS UINT64_C(0x20000000)
 #define BLOCK_BYTES UINT64_C(70000) // more than a thread's tally: it looks at each
@@ -197,8 +196,8 @@ TEST(large_blocks_are_counted_without_being_watched)
 	unsigned pairs;
 
 	thread_slot_here()->looks = RELEASES_FOURTH + 1;
-	allocate(0, LARGE_BLOCKS_BYTES);
-	allocate(100, LARGE_BLOCKS_BYTES);
+	allocate(0, POINTER_MAP_LARGE_BYTES);
+	allocate(100, POINTER_MAP_LARGE_BYTES);
 	release(0);
 	release(100);
 	assert_int_equal(counted(&pairs), 2);

@@ -412,6 +412,28 @@ visit(void *context, uint64_t addr, struct address_block block)
 	return visited->count != visited->most_count;
 }
 
+TEST_WITH(large_blocks_are_shown_while_they_are_alive, start_empty, NULL)
+{
+	struct visited visited = { 0 };
+	uint64_t bytes_sum = 0;
+
+	for (uint64_t i = 0; i < 300; i++) { // in 75 leaves
+		uint64_t bytes = i % 2 == 0 ? 100 : i << 20;
+
+		put(0x330000000010 + (i << 24), (struct address_block){ bytes, 7, 3 }, POINTER_MAP_STORED);
+		bytes_sum += i % 2 == 0 ? 0 : bytes;
+	}
+	pointer_map_visit_large(visit, &visited);
+	assert_int_equal(visited.count, 150);
+	assert_int_equal(visited.bytes_sum, bytes_sum);
+	assert_takes(0x330000000010 + (UINT64_C(299) << 24), (struct address_block){ 299 << 20, 7, 3 });
+	put(0x330000000010 + (UINT64_C(297) << 24), (struct address_block){ 1 << 20, 7, 3 }, POINTER_MAP_REPLACED);
+	visited = (struct visited){ 0 };
+	pointer_map_visit_large(visit, &visited);
+	assert_int_equal(visited.count, 149);
+	assert_int_equal(visited.bytes_sum, bytes_sum - UINT64_C(595) * (1 << 20));
+}
+
 /* Only blocks that may be objects are shown, each once, in however many calls; the mark is in nothing that is taken. */
 TEST_WITH(objects_are_shown_and_others_are_not, start_empty, NULL)
 {
