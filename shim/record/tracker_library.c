@@ -64,6 +64,7 @@ static struct {
 	uint64_t other_bytes;    // live elsewhere, then
 	uint64_t sampled_bytes;  // resident in the last sample
 	uint64_t next_sample_ns;
+	uint64_t paid_ticks; // until then questions of switches are paid for; in the past: so much time was not used
 	uint32_t line_count;
 	struct line lines[LINES_MAX];
 	struct call_stack python; // where a Python thread was seen last; frame_count 0 = none was
@@ -348,17 +349,24 @@ is_worth_a_look(uint64_t resident_bytes, uint64_t now_ns)
 	       now_ns >= state.next_sample_ns;
 }
 
-/* At most half of the time for questions is for those that wait. Switches have the rest, and time that was not used for a while. */
+/*
+ * At most half of the time for questions is for those that wait. Switches have the rest, and time that was not used for a while; where
+ * nothing grew the next switch waits as well: a library's threads wake each other many times in a row, and would use it up.
+ */
 static void
-set_next(uint64_t taken)
+set_next(uint64_t taken, bool has_grown)
 {
 	uint64_t pause_ticks = TIME_SHARE * TICKS_A_NS * taken;
 	uint64_t now_ticks = arch_ticks();
-	uint64_t switch_ticks = atomic_load_explicit(&library_due_next_switch_ticks, memory_order_relaxed);
+	uint64_t switch_ticks;
 
-	if ((int64_t)(now_ticks - switch_ticks) > (int64_t)BURST_TICKS)
-		switch_ticks = now_ticks - BURST_TICKS;
-	atomic_store_explicit(&library_due_next_switch_ticks, switch_ticks + pause_ticks, memory_order_relaxed);
+	if ((int64_t)(now_ticks - state.paid_ticks) > (int64_t)BURST_TICKS)
+		state.paid_ticks = now_ticks - BURST_TICKS;
+	state.paid_ticks += pause_ticks;
+	switch_ticks = state.paid_ticks;
+	if (!has_grown && (int64_t)(now_ticks + LIBRARY_DUE_TICKS - switch_ticks) > 0)
+		switch_ticks = now_ticks + LIBRARY_DUE_TICKS;
+	atomic_store_explicit(&library_due_next_switch_ticks, switch_ticks, memory_order_relaxed);
 	pause_ticks *= 2;
 	atomic_store_explicit(&library_due_next_ticks,
 	                      now_ticks + (pause_ticks > LIBRARY_DUE_TICKS ? pause_ticks : LIBRARY_DUE_TICKS),
@@ -386,10 +394,11 @@ tracker_library_sample(const void *hook_frame)
 		return;
 	}
 
+	uint64_t before_bytes = state.resident_bytes;
 	uint64_t resident_bytes = ask(stack);
 	struct moment ended = moment_now();
 
-	set_next(taken_ns(&begun, &ended));
+	set_next(taken_ns(&begun, &ended), state.resident_bytes != before_bytes);
 
 	bool has_sampled = is_worth_a_look(resident_bytes, ended.wall_ns);
 
