@@ -86,16 +86,35 @@ push_chain(const struct python_stack *python, struct call_stack *stack)
 		push_python(stack, &python->frames[i]);
 }
 
+/*
+ * Of a walk that went on behind the evaluator: how many frames lie before it. Where it is not known by its address (built of functions that
+ * call each other as their last step, from 3.14 on) those before the interpreter's first.
+ */
+static uint32_t
+count_inside(const struct native_stack *native)
+{
+	uint32_t first = native->count;
+
+	for (uint32_t i = native->count; i-- > 0;) {
+		if (python_frames_is_interpreter(native->pc[i] & KMEM_FRAME_PC_MASK))
+			first = i;
+	}
+	for (uint32_t i = first; i < native->count; i++) {
+		if (python_frames_is_evaluator(native->pc[i] & KMEM_FRAME_PC_MASK))
+			return i;
+	}
+	return first;
+}
+
 static void
 merge_cut(const struct native_stack *native, const struct python_stack *python, struct call_stack *stack)
 {
-	bool is_open = python->is_cut && python->frames[0].anchor_addr == 0; // the walk went on behind the evaluator
+	bool is_open = python->is_cut && python->frames[0].anchor_addr == 0;
+	uint32_t count = is_open ? count_inside(native) : native->count;
 
-	for (uint32_t i = 0; i < native->count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		uint64_t pc = native->pc[i] & KMEM_FRAME_PC_MASK;
 
-		if (is_open && python_frames_is_evaluator(pc))
-			break;
 		if (i == NATIVE_STACK_INNER)
 			note_gap(stack, native->omitted);
 		if (!python_frames_is_interpreter(pc))
