@@ -118,7 +118,6 @@ collect(const struct model *model, const struct model_process *process,
 {
 	OWNED bool *is_seen = memory_zeroed(model->site_count + 1, sizeof(*is_seen));
 	struct entry *entries = NULL;
-	size_t room = 0;
 
 	*count = 0;
 	for (size_t i = 0; i < process->point_count; i++) {
@@ -130,7 +129,7 @@ collect(const struct model *model, const struct model_process *process,
 			if (!is_wanted(model, &model->sites[site]) || (point->is_end && !is_seen[site]))
 				continue;
 			is_seen[site] = true;
-			*MEMORY_NEXT(entries, *count, room) = (struct entry){ &model->sites[site], i, point->sites[k].bytes };
+			*MEMORY_NEXT(entries, *count) = (struct entry){ &model->sites[site], i, point->sites[k].bytes };
 		}
 	}
 	return entries;
@@ -450,7 +449,6 @@ judge_process(struct model *model, const struct model_process *process)
 	OWNED struct entry *entries = collect(model, process, may_be_judged, &count);
 	OWNED struct held_line *lines = NULL;
 	size_t line_count = 0;
-	size_t room = 0;
 
 	SORT(entries, count, compare_entries);
 	for (size_t first = 0, end; first < count; first = end) {
@@ -463,7 +461,7 @@ judge_process(struct model *model, const struct model_process *process)
 		if (line.is_storage)
 			line.growth = GROWTH_TO_END;
 		if (line.growth != GROWTH_NONE)
-			*MEMORY_NEXT(lines, line_count, room) = line;
+			*MEMORY_NEXT(lines, line_count) = line;
 	}
 	EACH (line, lines, line_count) {
 		if (line->is_storage || may_be_data_set(model, line, lines, line_count))

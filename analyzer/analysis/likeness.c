@@ -19,7 +19,6 @@ struct trace {
 struct likeness_index {
 	struct trace *traces;
 	size_t count;
-	size_t room;
 	bool is_sorted;
 	bool *is_taken; // by item
 	size_t item_room;
@@ -45,7 +44,7 @@ likeness_index_add(struct likeness_index *index, const uint64_t likeness[SITE_KE
 	for (size_t i = 0; i < SITE_KEY_LIKENESSES; i++) {
 		if (likeness[i] == 0)
 			continue;
-		*MEMORY_NEXT(index->traces, index->count, index->room) = (struct trace){ likeness[i], item };
+		*MEMORY_NEXT(index->traces, index->count) = (struct trace){ likeness[i], item };
 	}
 	index->item_room = item >= index->item_room ? item + 1 : index->item_room;
 	index->is_sorted = false;

@@ -19,7 +19,7 @@
 static struct document_item *
 add_item(struct document *document, enum document_part part)
 {
-	struct document_item *item = MEMORY_NEXT(document->items, document->count, document->room);
+	struct document_item *item = MEMORY_NEXT(document->items, document->count);
 
 	*item = (struct document_item){ .part = part };
 	return item;

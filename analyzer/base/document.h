@@ -51,7 +51,6 @@ struct document_item {
 struct document {
 	struct document_item *items;
 	size_t count;
-	size_t room;
 };
 
 /* label: NULL = none */

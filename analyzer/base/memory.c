@@ -12,8 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/fail.h"
 #include "base/text_clean.h"
+
+#define ROOM_LEAST 16 // elements
 
 void
 memory_exhausted(void)
@@ -48,23 +51,25 @@ memory_zeroed(size_t count, size_t size)
 }
 
 void *
-memory_grown(void *array, size_t *room, size_t wanted, size_t size)
+memory_grown(void *array, size_t count, size_t size)
 {
-	size_t grown = *room + *room / 2 + 16;
+	size_t room = count < ROOM_LEAST ? ROOM_LEAST : 2 * count;
 
-	if (array != NULL && wanted <= *room)
+	if (count != 0 && (count < ROOM_LEAST || (count & (count - 1)) != 0))
 		return array;
-	if (grown < wanted)
-		grown = wanted;
-	*room = grown;
-	return checked(grown > SIZE_MAX / size ? NULL : realloc(array, grown * size));
+	return checked(reallocarray(array, room, size));
 }
 
 void *
 memory_grown_zeroed(void *array, size_t *room, size_t wanted, size_t size)
 {
 	size_t before = array != NULL ? *room : 0;
-	char *grown = memory_grown(array, room, wanted, size);
+
+	if (array != NULL && wanted <= before)
+		return array;
+	*room = amount_greater(before + before / 2 + ROOM_LEAST, wanted);
+
+	char *grown = checked(reallocarray(array, *room, size));
 
 	memset(grown + before * size, 0, (*room - before) * size);
 	return grown;

@@ -13,12 +13,14 @@
 /* Zeroed; never NULL, also for 0 elements. Freed with free(). */
 void *memory_zeroed(size_t count, size_t size) __attribute__((malloc, alloc_size(1, 2), returns_nonnull));
 
-/* Room for at least `wanted` elements: grows `*room` by half at a time, returns the array's new place. */
-void *memory_grown(void *array, size_t *room, size_t wanted, size_t size) __attribute__((returns_nonnull));
+/*
+ * Room for one more element behind `count`; returns the array's new place. How much room an array has follows from its count: all elements
+ * of an array are added in this way. array: NULL as long as there are none.
+ */
+void *memory_grown(void *array, size_t count, size_t size) __attribute__((returns_nonnull));
 
-/* Where the next element of an array goes, which has `count` until then; the array grows when there is no `room`. */
-#define MEMORY_NEXT(array, count, room) \
-	((array) = memory_grown(array, &(room), (count) + 1, sizeof(*(array))), &(array)[(count)++])
+/* Where the next element of an array goes, which has `count` until then. */
+#define MEMORY_NEXT(array, count) ((array) = memory_grown(array, count, sizeof(*(array))), &(array)[(count)++])
 
 /* The element with this number; an array that is too short for it grows by zeroed ones. */
 #define MEMORY_AT(array, room, number) \

@@ -49,7 +49,7 @@ add_line(struct system_log *log, uint64_t monotonic_ns, const char *writer, cons
 	if (!is_telling(text))
 		return;
 
-	struct system_log_line *line = MEMORY_NEXT(log->lines, log->count, log->room);
+	struct system_log_line *line = MEMORY_NEXT(log->lines, log->count);
 
 	*line = (struct system_log_line){ .monotonic_ns = monotonic_ns };
 	(void)snprintf(line->writer, sizeof(line->writer), "%s", writer);
@@ -163,9 +163,8 @@ static char *
 read_output(int output)
 {
 	uint64_t end = now_ms() + JOURNAL_WAIT_MS;
-	size_t room = 0;
 	size_t bytes = 0;
-	char *text = memory_grown(NULL, &room, 65536, 1);
+	char *text = memory_zeroed(JOURNAL_MAX_BYTES + 65536, 1);
 
 	while (bytes < JOURNAL_MAX_BYTES) {
 		struct pollfd ready = { .fd = output, .events = POLLIN };
@@ -173,7 +172,6 @@ read_output(int output)
 
 		if (now >= end || poll(&ready, 1, (int)(end - now)) <= 0)
 			break;
-		text = memory_grown(text, &room, bytes + 65536, 1);
 
 		ssize_t length = read(output, text + bytes, 65535);
 
@@ -181,7 +179,6 @@ read_output(int output)
 			break;
 		bytes += (size_t)length;
 	}
-	text[bytes] = '\0';
 	return text;
 }
 

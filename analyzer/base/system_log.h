@@ -20,7 +20,6 @@ struct system_log_line {
 
 struct system_log {
 	size_t count;
-	size_t room;
 	struct system_log_line *lines; // in the order in which they were written, by source
 };
 

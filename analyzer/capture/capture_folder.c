@@ -34,7 +34,6 @@ struct candidate {
 
 struct candidates {
 	size_t count;
-	size_t room;
 	struct candidate *items;
 };
 
@@ -61,7 +60,6 @@ list_folder(const char *folder, char ***paths, size_t *count, struct fail *fail)
 {
 	DIR *directory = opendir(folder);
 	const char *name;
-	size_t room = 0;
 
 	*paths = NULL;
 	*count = 0;
@@ -69,7 +67,7 @@ list_folder(const char *folder, char ***paths, size_t *count, struct fail *fail)
 		return fail_set(fail, EXIT_CAPTURE, "%s: cannot list this folder (%s)", folder, strerror(errno));
 	while ((name = read_names_next(directory)) != NULL) {
 		if (text_ends(name, SUFFIX) && name[strlen(SUFFIX)] != '\0')
-			*MEMORY_NEXT(*paths, *count, room) = memory_printed("%s/%s", folder, name);
+			*MEMORY_NEXT(*paths, *count) = memory_printed("%s/%s", folder, name);
 	}
 	(void)closedir(directory);
 	for (size_t i = 0; i < *count; i++)
@@ -96,7 +94,7 @@ peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, 
 			continue;
 		}
 
-		struct candidate *item = MEMORY_NEXT(found->items, found->count, found->room);
+		struct candidate *item = MEMORY_NEXT(found->items, found->count);
 
 		item->path = paths[i];
 		memcpy(item->session, identity->session, sizeof(item->session));

@@ -91,7 +91,6 @@ struct kmem_history_point *
 capture_history(struct capture *capture, bool is_written, size_t *count)
 {
 	struct kmem_history_point *points = NULL;
-	size_t room = 0;
 
 	*count = 0;
 	for (unsigned i = 0; i < KMEM_HISTORY_PARTS; i++) {
@@ -100,7 +99,7 @@ capture_history(struct capture *capture, bool is_written, size_t *count)
 		for (unsigned k = 0; part != NULL && k < KMEM_HISTORY_PART_POINTS; k++) {
 			if (!is_whole(capture, &part->points[k], is_written))
 				continue;
-			memcpy(MEMORY_NEXT(points, *count, room), &part->points[k], sizeof(*points));
+			memcpy(MEMORY_NEXT(points, *count), &part->points[k], sizeof(*points));
 		}
 	}
 	SORT(points, *count, compare_points);

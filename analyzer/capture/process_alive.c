@@ -83,7 +83,7 @@ static const struct running *
 all_running(void)
 {
 	static struct running *all;
-	size_t count = 0, room = 0;
+	size_t count = 0;
 
 	if (all != NULL)
 		return all;
@@ -93,11 +93,10 @@ all_running(void)
 		if (one.start_ticks == NOT_RUNNING)
 			continue;
 		(void)snprintf(one.name, sizeof(one.name), "%.20s", name);
-		all = memory_grown(all, &room, count + 2, sizeof(*all));
-		all[count++] = one;
-		all[count] = (struct running){ 0 };
+		*MEMORY_NEXT(all, count) = one;
 	}
-	return all != NULL ? all : (all = memory_zeroed(1, sizeof(*all)));
+	*MEMORY_NEXT(all, count) = (struct running){ 0 };
+	return all;
 }
 
 /* In a container below ours its pid is another one here. name: filled where it runs. */

@@ -232,9 +232,7 @@ record_words(struct cmd_recorded *recorded, char *const *words, struct fail *fai
 		return fail_set(fail, EXIT_CAPTURE, "%s: cannot be run: %s", words[0], strerror(launch.start_error));
 	if (launch.capture[0] == '\0')
 		return fail_set(fail, EXIT_CAPTURE, "%s: nothing was recorded: kmemshim doctor -- CMD says why", words[0]);
-	recorded->sessions = memory_grown(recorded->sessions, &recorded->room, recorded->count + 1,
-	                                  sizeof(*recorded->sessions));
-	memcpy(recorded->sessions[recorded->count++], launch.session, sizeof(launch.session));
+	memcpy(MEMORY_NEXT(recorded->sessions, recorded->count), launch.session, sizeof(launch.session));
 	return true;
 }
 

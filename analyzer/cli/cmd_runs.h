@@ -20,7 +20,6 @@
 struct cmd_recorded {
 	char folder[PATH_MAX];
 	size_t count;
-	size_t room;
 	char (*sessions)[40];
 };
 

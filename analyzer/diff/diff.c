@@ -373,7 +373,7 @@ static void
 add_note(struct diff *diff, char *text)
 {
 	if (text != NULL)
-		*MEMORY_NEXT(diff->notes, diff->note_count, diff->note_room) = text;
+		*MEMORY_NEXT(diff->notes, diff->note_count) = text;
 }
 
 static void

@@ -55,7 +55,6 @@ struct diff {
 	const struct diff_side *after;
 	char *headline; // one sentence: what changed most, and where the rest is
 	size_t note_count;
-	size_t note_room;
 	char **notes; // lines that a reader must know
 	size_t row_total;
 	size_t row_count;

@@ -27,7 +27,7 @@ doctor_add(struct doctor *doctor, enum doctor_level level, const char *where, co
 	va_start(values, what);
 	(void)vsnprintf(text, sizeof(text), what, values);
 	va_end(values);
-	*MEMORY_NEXT(doctor->findings, doctor->count, doctor->room) = (struct doctor_finding){
+	*MEMORY_NEXT(doctor->findings, doctor->count) = (struct doctor_finding){
 		.level = level,
 		.where = clean_copy(where),
 		.what = clean_copy(text),

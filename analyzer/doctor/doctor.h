@@ -33,14 +33,12 @@ struct doctor_finding {
 struct doctor {
 	struct doctor_finding *findings; // in the order of the checks
 	size_t count;
-	size_t room;
 	char shim[PATH_MAX];    // "" = not found
 	char folder[PATH_MAX];  // absolute; "" = cannot be written
 	struct program program; // the command's; nothing is set without one
 	const char *python;     // the command, or what stands behind it, when that is a Python; else NULL
 	char **libraries;       // of the program, as its loader finds them; paths
 	size_t library_count;
-	size_t library_room;
 	char present[PATH_MAX]; // of `folder` and those above it the deepest that was there before the checks
 };
 

@@ -95,7 +95,7 @@ keep_library(struct doctor *doctor, const char *line)
 
 	if (path[0] != '/' || asprintf(&kept, "%.*s", length, path) < 0)
 		return;
-	*MEMORY_NEXT(doctor->libraries, doctor->library_count, doctor->library_room) = kept;
+	*MEMORY_NEXT(doctor->libraries, doctor->library_count) = kept;
 }
 
 struct listing {

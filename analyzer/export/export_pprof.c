@@ -24,7 +24,6 @@
 struct list {
 	void **items;
 	size_t count;
-	size_t room;
 };
 
 struct profile {
@@ -41,7 +40,7 @@ struct profile {
 static void
 append(struct list *list, void *item)
 {
-	*MEMORY_NEXT(list->items, list->count, list->room) = item;
+	*MEMORY_NEXT(list->items, list->count) = item;
 }
 
 #define MESSAGE(Type, name)                                                       \

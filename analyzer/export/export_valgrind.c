@@ -99,8 +99,6 @@ static struct point *
 gather_points(const struct report *report, struct stacks *stacks)
 {
 	struct point *points = NULL;
-	OWNED uint32_t *frames = NULL;
-	size_t room = 0;
 	char text[PLACE_TEXT_BYTES];
 
 	for (size_t i = 0; i < report->site_total; i++) {
@@ -110,7 +108,8 @@ gather_points(const struct report *report, struct stacks *stacks)
 
 		if (!export_is_memory(report, site.of.domain))
 			continue;
-		frames = memory_grown(frames, &room, (size_t)count + 2, sizeof(*frames));
+		OWNED uint32_t *frames = memory_zeroed((size_t)count + 2, sizeof(*frames));
+
 		frames[0] = 1 + numbers_of_text(&stacks->words, site.domain);
 		frames[1] = 1 + numbers_of_text(&stacks->words, UNKNOWN);
 		for (uint32_t n = 0; n < count; n++) {
@@ -251,14 +250,13 @@ static void
 put_node(const struct node *node, const char *text, unsigned depth, uint64_t threshold, FILE *stream)
 {
 	OWNED const struct node **children = NULL;
-	size_t room = 0;
 	size_t count = 0;
 	size_t shown = 0;
 	uint64_t small_bytes = 0;
 	size_t small_count = 0;
 
 	for (const struct node *child = node->first_child; child != NULL; child = child->next) {
-		*MEMORY_NEXT(children, count, room) = child;
+		*MEMORY_NEXT(children, count) = child;
 	}
 	SORT(children, count, compare_nodes);
 	while (shown < count && children[shown]->bytes >= threshold)

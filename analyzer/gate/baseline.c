@@ -35,7 +35,6 @@ struct baseline_builder {
 	const struct config *config; // NULL = nobody watches
 	struct sample *samples;
 	size_t count;
-	size_t room;
 };
 
 ORDER_OF(compare_samples, struct sample,
@@ -83,7 +82,7 @@ baseline_begin(void)
 static struct sample *
 add_sample(struct baseline_builder *builder)
 {
-	struct sample *sample = MEMORY_NEXT(builder->samples, builder->count, builder->room);
+	struct sample *sample = MEMORY_NEXT(builder->samples, builder->count);
 
 	*sample = (struct sample){ .run = builder->of->run_count, .of.file = "", .of.growing.file = "" };
 	return sample;

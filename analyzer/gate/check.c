@@ -37,7 +37,7 @@ check_where_word(const struct check_rule *rule)
 void
 check_add_rule(struct check *check, struct check_rule rule)
 {
-	*MEMORY_NEXT(check->rules, check->rule_count, check->rule_room) = rule;
+	*MEMORY_NEXT(check->rules, check->rule_count) = rule;
 }
 
 uint64_t
@@ -119,7 +119,7 @@ check_note(struct check *check, const char *format, ...)
 
 	va_end(values);
 	(void)text_clean(text, strlen(text));
-	*MEMORY_NEXT(check->notes, check->note_count, check->note_room) = text;
+	*MEMORY_NEXT(check->notes, check->note_count) = text;
 }
 
 void

@@ -72,7 +72,6 @@ struct check {
 	size_t unmatched_count;              // budgets that fit nothing
 	const char *unmatched;               // the note on the first of them
 	size_t rule_count;
-	size_t rule_room;
 	struct check_rule *rules; // failures first, by excess; then domains
 	size_t failed_count;
 	size_t compared_sites;
@@ -88,7 +87,6 @@ struct check {
 	const char *lost_child;                 // a line about a process that is gone though its run ended well; NULL
 	const char *repeat;                     // the command that does the same on another machine; "" = not known
 	size_t note_count;
-	size_t note_room;
 	char **notes; // a line each: what the result does not show
 };
 

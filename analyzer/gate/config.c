@@ -169,7 +169,7 @@ take_budget(struct reading *reading, const yaml_node_t *node, enum config_scope 
 		return is_wrong(reading, node, "peak, live or per_step below it");
 	if (!TAKE(reading, node, members, &budget))
 		return false;
-	*MEMORY_NEXT(config->budgets, config->budget_count, config->budget_room) = budget;
+	*MEMORY_NEXT(config->budgets, config->budget_count) = budget;
 	return true;
 }
 
@@ -284,7 +284,7 @@ add_suppression(struct reading *reading, const yaml_node_t *node)
 	if (row.reason[0] == '\0')
 		return yaml_read_wrong(&reading->yaml, node, reading->fail, "a suppression needs a reason: reason: TEXT");
 	row.is_expired = row.expires[0] != '\0' && strcmp(reading->today, row.expires) > 0;
-	*MEMORY_NEXT(config->suppressions, config->suppression_count, config->suppression_room) = row;
+	*MEMORY_NEXT(config->suppressions, config->suppression_count) = row;
 	return true;
 }
 
@@ -493,8 +493,7 @@ add_lsan_line(struct config *config, const char *path, size_t number, char *line
 		return true;
 	if (!text_starts(text, "leak:") || text[strlen("leak:")] == '\0')
 		return fail_set(fail, EXIT_USAGE, "%s:%zu:1: expected leak:PATTERN", path, number);
-	*MEMORY_NEXT(config->suppressions, config->suppression_count,
-	             config->suppression_room) = (struct config_suppression){
+	*MEMORY_NEXT(config->suppressions, config->suppression_count) = (struct config_suppression){
 		.pattern = text_pool_add_text(config->texts, text + strlen("leak:")),
 		.reason = "",
 		.expires = "",

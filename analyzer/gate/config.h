@@ -56,10 +56,8 @@ enum config_policy { CONFIG_FAIL, CONFIG_PASS, CONFIG_SKIP };
 struct config {
 	const char *path; // "" = there is no file
 	size_t budget_count;
-	size_t budget_room;
 	struct config_budget *budgets;
 	size_t suppression_count;
-	size_t suppression_room;
 	struct config_suppression *suppressions;
 	uint64_t min_steps;           // fewer say nothing of what is kept in each
 	enum config_policy too_short; // a run with fewer

@@ -36,10 +36,8 @@ struct part {
 struct core {
 	int fd;
 	size_t segment_count;
-	size_t segment_room;
 	struct part *segments; // by address
 	size_t file_count;
-	size_t file_room;
 	struct part *files; // by address
 };
 
@@ -159,7 +157,7 @@ read_files(struct core *core, const unsigned char *note, uint64_t bytes)
 		if (length == bytes - names)
 			return;
 		memcpy(row, note + sizeof(head) + i * sizeof(row), sizeof(row));
-		*MEMORY_NEXT(core->files, core->file_count, core->file_room) = (struct part){
+		*MEMORY_NEXT(core->files, core->file_count) = (struct part){
 			.start = row[0],
 			.end = row[1],
 			.offset = row[2] * head[1],
@@ -179,7 +177,7 @@ read_thread(struct stopped_process *process, const unsigned char *note, uint64_t
 		return;
 	memcpy(&status, note, sizeof(status));
 
-	struct stopped_thread *thread = MEMORY_NEXT(process->threads, process->count, process->room);
+	struct stopped_thread *thread = MEMORY_NEXT(process->threads, process->count);
 
 	*thread = (struct stopped_thread){ .number = status.pr_pid };
 	stopped_registers_take(thread, &status.pr_reg, sizeof(status.pr_reg));
@@ -262,11 +260,11 @@ is_shared(struct core *core, const struct part *file)
 }
 
 static void
-add_region(struct core *core, struct process_memory *memory, size_t *room, const struct memory_region *of)
+add_region(struct core *core, struct process_memory *memory, const struct memory_region *of)
 {
 	struct part *file = part_at(core->files, core->file_count, of->start);
 
-	struct memory_region *region = MEMORY_NEXT(memory->regions, memory->region_count, *room);
+	struct memory_region *region = MEMORY_NEXT(memory->regions, memory->region_count);
 
 	*region = *of;
 	region->path = file != NULL ? file->path : "";
@@ -277,7 +275,6 @@ add_region(struct core *core, struct process_memory *memory, size_t *room, const
 static void
 read_segments(struct core *core, const Elf64_Ehdr *head, struct process_memory *memory, struct notes *notes)
 {
-	size_t room = 0;
 
 	for (unsigned i = 0; i < head->e_phnum; i++) {
 		Elf64_Phdr part;
@@ -288,12 +285,11 @@ read_segments(struct core *core, const Elf64_Ehdr *head, struct process_memory *
 			read_notes(notes, part.p_offset, part.p_filesz);
 		if (part.p_type != PT_LOAD || part.p_memsz == 0 || part.p_vaddr + part.p_memsz < part.p_vaddr)
 			continue;
-		*MEMORY_NEXT(core->segments, core->segment_count,
-		             core->segment_room) = (struct part){ .start = part.p_vaddr,
-			                                              .end = part.p_vaddr + part.p_memsz,
-			                                              .offset = part.p_offset,
-			                                              .bytes = part.p_filesz,
-			                                              .fd = (int)part.p_flags };
+		*MEMORY_NEXT(core->segments, core->segment_count) = (struct part){ .start = part.p_vaddr,
+			                                                               .end = part.p_vaddr + part.p_memsz,
+			                                                               .offset = part.p_offset,
+			                                                               .bytes = part.p_filesz,
+			                                                               .fd = (int)part.p_flags };
 	}
 	SORT(core->segments, core->segment_count, compare);
 	SORT(core->files, core->file_count, compare);
@@ -304,7 +300,7 @@ read_segments(struct core *core, const Elf64_Ehdr *head, struct process_memory *
 	for (size_t i = 0; i < core->segment_count; i++) {
 		const struct part *segment = &core->segments[i];
 
-		add_region(core, memory, &room,
+		add_region(core, memory,
 		           &(struct memory_region){ .start = segment->start,
 		                                    .end = segment->end,
 		                                    .is_readable = (segment->fd & PF_R) != 0,
@@ -313,7 +309,7 @@ read_segments(struct core *core, const Elf64_Ehdr *head, struct process_memory *
 	}
 	for (size_t i = 0; i < core->file_count; i++) { // that were left out as a whole
 		if (part_at(core->segments, core->segment_count, core->files[i].start) == NULL)
-			add_region(core, memory, &room,
+			add_region(core, memory,
 			           &(struct memory_region){
 						   .start = core->files[i].start, .end = core->files[i].end, .is_readable = true });
 	}

@@ -110,8 +110,7 @@ exit_watch_wait(const char *command, pid_t pid, struct stopped_process *process,
 			(void)ptrace(PTRACE_CONT, pid, NULL, (void *)(intptr_t)(event == 0 ? WSTOPSIG(*status) : 0));
 	}
 	*process = (struct stopped_process){ .pid = pid, .is_ending = true, .since_ns = clock_monotonic_ns() };
-	process->threads = memory_grown(NULL, &process->room, 1, sizeof(*process->threads));
-	process->threads[process->count++] = (struct stopped_thread){ .number = pid };
+	*MEMORY_NEXT(process->threads, process->count) = (struct stopped_thread){ .number = pid };
 	stopped_registers_read(&process->threads[0]);
 	return true;
 }

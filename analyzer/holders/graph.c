@@ -16,7 +16,6 @@ struct entry {
 /* The cheapest entry is the first; those at 2 i + 1 and 2 i + 2 cost no less than the one at i. */
 struct heap {
 	size_t count;
-	size_t room;
 	struct entry *entries;
 };
 
@@ -31,7 +30,7 @@ push(struct heap *heap, uint64_t cost, uint32_t node)
 {
 	const struct entry entry = { cost, node };
 
-	(void)MEMORY_NEXT(heap->entries, heap->count, heap->room);
+	(void)MEMORY_NEXT(heap->entries, heap->count);
 
 	size_t at = heap->count - 1;
 

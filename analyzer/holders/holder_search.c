@@ -176,7 +176,7 @@ holder_search_ask(struct holder_search *search, const struct live_block *block)
 	uint32_t number = find_or_add(search, &node);
 
 	if (number != HOLDER_NONE)
-		*MEMORY_NEXT(search->samples, search->sample_count, search->sample_room) = number;
+		*MEMORY_NEXT(search->samples, search->sample_count) = number;
 	return number != HOLDER_NONE;
 }
 

@@ -127,7 +127,6 @@ struct holder_search {
 	size_t edge_count;
 	struct holder_edge *edges;
 	size_t sample_count;
-	size_t sample_room;
 	uint32_t *samples; // nodes that were asked for
 	enum holder_stage stage;
 	unsigned passes;

@@ -47,7 +47,7 @@ void
 holder_skips_show(struct holder_skips *skips, const struct live_block *block)
 {
 	if (block->bytes >= SKIP_BYTES_MIN)
-		*MEMORY_NEXT(skips->large, skips->large_count, skips->large_room) = *block;
+		*MEMORY_NEXT(skips->large, skips->large_count) = *block;
 }
 
 /* A line may ask for data, and for the storage of the dictionary that it goes into: that has items here, half full as it may be. */
@@ -69,8 +69,7 @@ is_container(struct process_look *look, const struct live_block *block)
 static void
 add_skip(struct holder_skips *skips, const struct live_block *block)
 {
-	*MEMORY_NEXT(skips->ranges, skips->count, skips->room) = (struct address_range){ block->addr,
-		                                                                             block->addr + block->bytes };
+	*MEMORY_NEXT(skips->ranges, skips->count) = (struct address_range){ block->addr, block->addr + block->bytes };
 	skips->bytes += block->bytes;
 }
 

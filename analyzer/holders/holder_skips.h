@@ -12,11 +12,9 @@
 
 struct holder_skips {
 	size_t count;
-	size_t room;
 	struct address_range *ranges; // that are left out, by address
 	uint64_t bytes;               // of blocks in them
 	size_t large_count;
-	size_t large_room;
 	struct live_block *large; // blocks that may be left out
 };
 

@@ -46,19 +46,16 @@ struct extra {
 
 struct ranges {
 	size_t count;
-	size_t room;
 	struct address_range *at;
 };
 
 struct live_blocks {
 	struct process_memory *memory;
 	size_t leaf_count;
-	size_t leaf_room;
 	struct leaf **leaves; // by address
 	uint64_t words_log2;  // of a region, in the process
 	unsigned grain_log2;  // blocks begin at multiples of this
 	size_t extra_count;
-	size_t extra_room;
 	struct extra *extras; // by address
 	uint64_t count;
 	struct word_range range;
@@ -145,7 +142,7 @@ add_range(struct ranges *ranges, uint64_t start, uint64_t end)
 {
 	if (start >= end)
 		return;
-	*MEMORY_NEXT(ranges->at, ranges->count, ranges->room) = (struct address_range){ start, end };
+	*MEMORY_NEXT(ranges->at, ranges->count) = (struct address_range){ start, end };
 }
 
 ORDER_OF(compare_ranges, struct address_range, order_numbers(a->start, b->start))
@@ -180,13 +177,10 @@ read_mapped(struct live_blocks *blocks, const struct signs *signs)
 	uint32_t root = process_memory_half(blocks->memory, place_of(signs, KMEM_TABLE_RANGES, 1));
 	OWNED bool *is_seen = memory_zeroed(RANGE_NODES_MAX, sizeof(*is_seen));
 	OWNED uint32_t *stack = NULL;
-	size_t room = 0;
 	size_t depth = 0;
 
-	if (nodes != 0 && root != 0) {
-		stack = memory_grown(NULL, &room, 64, sizeof(*stack));
-		stack[depth++] = root;
-	}
+	if (nodes != 0 && root != 0)
+		*MEMORY_NEXT(stack, depth) = root;
 	while (depth != 0) {
 		struct kmem_range_node node;
 		uint32_t number = stack[--depth];
@@ -197,11 +191,10 @@ read_mapped(struct live_blocks *blocks, const struct signs *signs)
 		if (!process_memory_read(blocks->memory, nodes + number * sizeof(node), &node, sizeof(node)))
 			continue;
 		add_range(&blocks->mapped, node.start, node.end);
-		stack = memory_grown(stack, &room, depth + 2, sizeof(*stack));
 		if (node.left != 0)
-			stack[depth++] = node.left;
+			*MEMORY_NEXT(stack, depth) = node.left;
 		if (node.right != 0)
-			stack[depth++] = node.right;
+			*MEMORY_NEXT(stack, depth) = node.right;
 	}
 	sort_ranges(&blocks->mapped);
 }
@@ -223,7 +216,7 @@ see_slot(void *context, uint64_t at, uint64_t word)
 
 	if ((at - reading->first) % sizeof(slot) != 0 || !process_memory_read(blocks->memory, at, &slot, sizeof(slot)))
 		return true;
-	*MEMORY_NEXT(blocks->extras, blocks->extra_count, blocks->extra_room) = (struct extra){
+	*MEMORY_NEXT(blocks->extras, blocks->extra_count) = (struct extra){
 		.addr = word, .bytes = slot.bytes, .site = slot.site <= KMEM_WORD_SITE_MASK ? slot.site : 0
 	};
 	return true;
@@ -281,7 +274,7 @@ see_large(void *context, uint64_t at, uint64_t word)
 	if ((at - reading->leaf->addr) % 16 != 0)
 		return true;
 	in_leaf |= (word >> KMEM_WORD_POSITION_SHIFT & KMEM_WORD_POSITION_MASK) << 3;
-	*MEMORY_NEXT(blocks->extras, blocks->extra_count, blocks->extra_room) = (struct extra){
+	*MEMORY_NEXT(blocks->extras, blocks->extra_count) = (struct extra){
 		.addr = (reading->leaf->number << KMEM_LEAF_LOG2) + in_leaf,
 		.bytes = process_memory_word(blocks->memory, at + 8),
 		.site = (uint32_t)(word >> KMEM_WORD_SITE_SHIFT) & KMEM_WORD_SITE_MASK,
@@ -329,7 +322,7 @@ read_leaves(struct live_blocks *blocks, const struct signs *signs)
 		leaf->starts = memory_zeroed(LEAF_BITS(blocks) / 64, sizeof(uint64_t));
 		leaf->marks = memory_zeroed(LEAF_BITS(blocks) / 64, sizeof(uint64_t));
 		leaf->summary = memory_zeroed(LEAF_BITS(blocks) / 64 / 64, sizeof(uint64_t));
-		*MEMORY_NEXT(blocks->leaves, blocks->leaf_count, blocks->leaf_room) = leaf;
+		*MEMORY_NEXT(blocks->leaves, blocks->leaf_count) = leaf;
 		(void)process_memory_read(memory, addr, leaf->states, sizeof(leaf->states));
 		(void)process_memory_scan(memory, addr + KMEM_LEAF_LARGE_AT, addr + KMEM_LEAF_WORDS_AT, present, see_large,
 		                          &reading);

@@ -125,10 +125,9 @@ read_region(char *line, struct memory_region *region)
 static bool
 read_regions(pid_t pid, struct process_memory *memory)
 {
-	size_t room = 0;
 
 	EACH_LINE (line, TEXT(64, "/proc/%d/maps", (int)pid)) {
-		memory->regions = memory_grown(memory->regions, &room, memory->region_count + 1, sizeof(*memory->regions));
+		memory->regions = memory_grown(memory->regions, memory->region_count, sizeof(*memory->regions));
 		if (read_region(line, &memory->regions[memory->region_count]))
 			memory->region_count++;
 	}

@@ -62,9 +62,9 @@ process_modules_make(struct process_memory *memory, pid_t pid, struct text_pool 
 		         memory->regions[i - 1].path[0] == '/')
 			last->end = region->end;
 		else if (region->path[0] == '/' && region->offset == 0 && !region->is_shared) {
-			*MEMORY_NEXT(modules->modules, modules->count, modules->room) = (struct process_module){
-				.path = region->path, .start = region->start, .end = region->end
-			};
+			*MEMORY_NEXT(modules->modules, modules->count) = (struct process_module){ .path = region->path,
+				                                                                      .start = region->start,
+				                                                                      .end = region->end };
 		}
 	}
 	trim_ends(memory, modules);

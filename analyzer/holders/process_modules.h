@@ -30,7 +30,6 @@ struct process_modules {
 	struct text_pool *pool;
 	struct symbolizer *symbolizer; // for debug information; NULL until it is asked for
 	size_t count;
-	size_t room;
 	struct process_module *modules; // by address
 };
 

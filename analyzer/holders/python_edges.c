@@ -275,7 +275,7 @@ find_modules(struct python_objects *python)
 
 		if (type == NULL || type->kind != PYTHON_MODULE)
 			continue;
-		added = MEMORY_NEXT(python->modules, python->module_count, python->module_room);
+		added = MEMORY_NEXT(python->modules, python->module_count);
 		added->names = OBJECT(module + MODULE_NAMES);
 		(void)python_objects_string(python, key_at(python, &keys, i), added->name, sizeof(added->name));
 	}

@@ -743,7 +743,7 @@ add_frame(struct python_objects *python, uint64_t addr, uint32_t thread, uint32_
 
 	if (type == NULL || strcmp(type->name, "code") != 0)
 		return;
-	*MEMORY_NEXT(python->frames, python->frame_count, python->frame_room) = (struct python_frame){
+	*MEMORY_NEXT(python->frames, python->frame_count) = (struct python_frame){
 		.start = addr,
 		.end = addr + shape->frame_locals + 8 * (locals_of(python, code) + (stack < STACK_WORDS_MAX ? stack : 0)),
 		.code = code,
@@ -788,7 +788,7 @@ read_frames(struct python_objects *python, uint64_t runtime)
 	for (uint32_t thread = 0; is_address(state) && thread < THREADS_MAX; thread++) {
 		uint64_t frame = innermost_frame(python, state);
 
-		*MEMORY_NEXT(python->states, python->state_count, python->state_room) = state;
+		*MEMORY_NEXT(python->states, python->state_count) = state;
 		for (unsigned i = 0; is_address(frame) && i < FRAMES_MAX; i++) {
 			add_frame(python, frame, thread, i);
 			frame = WORD(frame + python->shape->frame_previous);

@@ -99,16 +99,13 @@ struct python_objects {
 	struct address_range own; // of the interpreter's library, or program
 	uint64_t interpreter;     // the state of the first one: up to 3.10 a block, then a variable
 	size_t state_count;       // of threads
-	size_t state_room;
 	uint64_t *states;
 	size_t frame_count;
-	size_t frame_room;
 	struct python_frame *frames; // by address
 	struct known_type *known;    // every address that was asked for as a type
 	struct python_pool *pools;   // the last ones that were looked at
 	bool has_modules;            // they were looked for
 	size_t module_count;
-	size_t module_room;
 	struct python_module *modules; // those in sys.modules
 };
 

@@ -23,7 +23,6 @@ struct flood {
 	struct reachability *found;
 	struct address_range *pending; // blocks whose words were not looked at yet
 	size_t pending_count;
-	size_t pending_room;
 	bool is_full; // some had no place
 	enum {
 		REACHED_IS_MARKED,
@@ -58,8 +57,8 @@ push(struct flood *flood, const struct live_block *block)
 		flood->is_full = true;
 		return false;
 	}
-	*MEMORY_NEXT(flood->pending, flood->pending_count,
-	             flood->pending_room) = (struct address_range){ block->addr, block->addr + block->bytes };
+	*MEMORY_NEXT(flood->pending, flood->pending_count) = (struct address_range){ block->addr,
+		                                                                         block->addr + block->bytes };
 	return true;
 }
 

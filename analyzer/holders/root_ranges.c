@@ -45,7 +45,7 @@ add(struct search *search, uint64_t start, uint64_t end, enum root_kind kind, ui
 
 	if (start >= end)
 		return;
-	*MEMORY_NEXT(ranges->at, ranges->count, ranges->room) = (struct root_range){ start, end, kind, thread };
+	*MEMORY_NEXT(ranges->at, ranges->count) = (struct root_range){ start, end, kind, thread };
 }
 
 /* Is there a block without a mapping of its own? Looks from the top down. *any: there is a block. */

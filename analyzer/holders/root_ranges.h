@@ -29,7 +29,6 @@ struct root_range {
 
 struct root_ranges {
 	size_t count;
-	size_t room;
 	struct root_range *at; // by address, disjoint
 	uint64_t shared_bytes; // with other processes, but for the recorder's: may lead to blocks, and is not looked at
 };

@@ -97,7 +97,7 @@ seize_new(struct stopped_process *process, size_t *added)
 			errno = error;
 			return false;
 		}
-		*MEMORY_NEXT(process->threads, process->count, process->room) = (struct stopped_thread){ .number = number };
+		*MEMORY_NEXT(process->threads, process->count) = (struct stopped_thread){ .number = number };
 		(void)ptrace(PTRACE_INTERRUPT, number, NULL, NULL);
 		++*added;
 	}

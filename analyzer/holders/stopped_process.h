@@ -31,7 +31,6 @@ struct stopped_thread {
 struct stopped_process {
 	pid_t pid;
 	size_t count;
-	size_t room;
 	struct stopped_thread *threads;
 	bool is_image;     // no process: what a core has of it
 	bool is_ending;    // its other threads are gone, and what stood on their stacks is not

@@ -109,7 +109,7 @@ add_library(struct search *search, uint64_t number, uint64_t since, uint64_t rec
 
 		if (start == 0 || start + bytes < start)
 			continue;
-		*MEMORY_NEXT(areas->areas, areas->count, areas->room) = (struct thread_area){ start, start + bytes, module, i };
+		*MEMORY_NEXT(areas->areas, areas->count) = (struct thread_area){ start, start + bytes, module, i };
 	}
 }
 

@@ -22,7 +22,6 @@ struct thread_area {
 
 struct thread_areas {
 	size_t count;
-	size_t room;
 	struct thread_area *areas; // by address
 };
 

@@ -40,7 +40,6 @@ static const char *captures;
 static char memory[PATH_MAX]; // "": nothing lies in memory
 static struct held *held;
 static size_t held_count;
-static size_t held_room;
 
 /* ---- is it a place that outlives a death? ---- */
 
@@ -134,7 +133,7 @@ hold(const char *name)
 
 	if (file < 0)
 		return;
-	*MEMORY_NEXT(held, held_count, held_room) = (struct held){ .name = memory_text(name), .file = file };
+	*MEMORY_NEXT(held, held_count) = (struct held){ .name = memory_text(name), .file = file };
 }
 
 static void

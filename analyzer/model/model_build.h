@@ -72,7 +72,6 @@ struct build {
 	uint64_t sample_bytes;  // as in struct model
 
 	size_t domain_count;
-	size_t domain_room;
 	struct model_domain *domains;
 
 	struct build_cell *cells;      // uthash
@@ -80,16 +79,13 @@ struct build {
 	struct stack_entry *stacks;    // uthash, model_stacks.c
 	struct build_site *site_index; // uthash
 	size_t site_count;
-	size_t site_room;
 	struct model_site *sites;
-	size_t site_state_room;
 	struct site_state *site_states; // model_sites.c: one per site
 
 	size_t member_room;
 	struct build_member *members; // model_family.c: one per process
 
 	size_t failed_count;
-	size_t failed_room;
 	struct build_failed *failed;
 	// of the capture that is being read: of each of its refused requests, if it was for an arena whose objects are
 	// known by line, the index in sites + 1 of who asked
@@ -98,7 +94,6 @@ struct build {
 	size_t damage_count;
 	uint64_t damages_unsaid; // further places, of which no line tells
 	size_t under_way_count;  // as in struct capture
-	size_t damage_room;
 	const char **damages;
 };
 

@@ -401,7 +401,6 @@ size_t
 model_cells_label(struct build *build, struct model_cell **cells)
 {
 	struct build_cell *last = build->cells;
-	size_t room = 0;
 	size_t count = 0;
 
 	*cells = NULL;
@@ -410,7 +409,7 @@ model_cells_label(struct build *build, struct model_cell **cells)
 	for (struct build_cell *cell = build->cells; cell != NULL; cell = cell->hh.next) {
 		if (cell->same == NULL) {
 			label(build, cell);
-			*MEMORY_NEXT(*cells, count, room) = (struct model_cell){ .file = cell->label, .text = cell->text };
+			*MEMORY_NEXT(*cells, count) = (struct model_cell){ .file = cell->label, .text = cell->text };
 		}
 		if (cell == last) // what follows are labels
 			break;

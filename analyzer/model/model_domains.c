@@ -72,8 +72,7 @@ domain_by_name(struct build *build, const char *name, struct domain_id id)
 		if (build->domains[i].name == name) // both of the pool
 			return (uint32_t)i;
 	}
-	*MEMORY_NEXT(build->domains, build->domain_count, build->domain_room) = (struct model_domain){ .name = name,
-		                                                                                           .id = id };
+	*MEMORY_NEXT(build->domains, build->domain_count) = (struct model_domain){ .name = name, .id = id };
 	return (uint32_t)build->domain_count - 1;
 }
 

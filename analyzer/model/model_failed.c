@@ -200,7 +200,7 @@ model_add_failed(struct build *build, struct capture *capture, const struct doma
 			                stored->domain);
 			continue;
 		}
-		failed = MEMORY_NEXT(build->failed, build->failed_count, build->failed_room);
+		failed = MEMORY_NEXT(build->failed, build->failed_count);
 		*failed = (struct build_failed){
 			.site = build->refused_arenas[i] != 0                        ? build->refused_arenas[i]
 			        : stored->site != 0 && stored->site <= site_count ? sites[stored->site - 1]

@@ -47,11 +47,8 @@ model_family_add(struct build *build, struct capture *capture, const struct doma
 	const struct kmem_inherited *stored = &capture->header->inherited;
 	struct model_process *process = &build->processes[build->process_count - 1];
 
-	build->members = memory_grown(build->members, &build->member_room, build->process_count, sizeof(*build->members));
+	struct build_member *member = MEMORY_AT(build->members, build->member_room, build->process_count - 1);
 
-	struct build_member *member = &build->members[build->process_count - 1];
-
-	memset(member, 0, sizeof(*member));
 	member->sites = sites;
 	member->site_count = capture_site_count(capture);
 	memcpy(member->domains, rows->index, sizeof(member->domains));

@@ -190,7 +190,6 @@ read_modules(struct process_frames *frames)
 	struct build *build = frames->build;
 	uint32_t next = capture_list(&frames->capture->header->modules);
 	struct capture_module stored;
-	size_t room = 0;
 
 	while (capture_next_module(frames->capture, &next, &stored)) {
 		const char *path = module_path(frames, &stored);
@@ -202,7 +201,7 @@ read_modules(struct process_frames *frames)
 			.mtime_ns = stored.file_mtime_ns,
 		};
 
-		*MEMORY_NEXT(frames->modules, frames->module_count, room) = (struct module){
+		*MEMORY_NEXT(frames->modules, frames->module_count) = (struct module){
 			.start_addr = stored.start_addr,
 			.end_addr = stored.end_addr,
 			.load_bias = stored.load_bias,

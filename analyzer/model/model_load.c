@@ -39,7 +39,7 @@ struct owned_model {
 void
 model_damage(struct build *build, const char *text)
 {
-	*MEMORY_NEXT(build->damages, build->damage_count, build->damage_room) = text_pool_add_text(build->pool, text);
+	*MEMORY_NEXT(build->damages, build->damage_count) = text_pool_add_text(build->pool, text);
 }
 
 static void

@@ -80,12 +80,11 @@ add_notes(struct build *build, struct capture *capture, struct model_process *pr
 	OWNED const char **notes = NULL;
 	const char **kept;
 	const char *text;
-	size_t room = 0;
 	uint32_t next = capture_list(&capture->header->notes);
 	uint32_t bytes;
 
 	while (capture_next_note(capture, &next, &text, &bytes)) {
-		*MEMORY_NEXT(notes, process->note_count, room) = text_pool_add(build->pool, text, bytes);
+		*MEMORY_NEXT(notes, process->note_count) = text_pool_add(build->pool, text, bytes);
 	}
 	kept = text_pool_room(build->pool, process->note_count * sizeof(*kept));
 	for (size_t i = 0; i < process->note_count; i++) // the list leads from new to old

@@ -126,9 +126,8 @@ find_or_add(struct build *build, const struct build_stack *stack, uint32_t domai
 	if (found != NULL)
 		return &build->sites[found->index];
 
-	build->sites = memory_grown(build->sites, &build->site_room, build->site_count + 1, sizeof(*build->sites));
-	build->site_states = memory_grown(build->site_states, &build->site_state_room, build->site_count + 1,
-	                                  sizeof(*build->site_states));
+	build->sites = memory_grown(build->sites, build->site_count, sizeof(*build->sites));
+	build->site_states = memory_grown(build->site_states, build->site_count, sizeof(*build->site_states));
 	build->site_states[build->site_count] = (struct site_state){ 0 };
 
 	struct model_site *site = &build->sites[build->site_count];

@@ -258,7 +258,6 @@ struct source_files {
 	size_t room;
 	size_t *lines; // one of each: its file is the next
 	size_t count;
-	size_t line_room;
 };
 
 /* The number of the line's text; none where its whole file is there, which has it. */
@@ -277,7 +276,7 @@ source_number(const struct report *report, size_t line, const struct report_plac
 
 	if (!*is_there) {
 		*is_there = true;
-		*MEMORY_NEXT(files->lines, files->count, files->line_room) = line;
+		*MEMORY_NEXT(files->lines, files->count) = line;
 	}
 	if (where->line <= source.text.line_count && where->line <= SOURCE_LINES_MAX)
 		return IN_ITS_FILE;

@@ -185,7 +185,6 @@ struct row {
 	char *text;
 	const struct node **nodes;
 	size_t count;
-	size_t room;
 	uint64_t bytes;
 	UT_hash_handle hh;
 };
@@ -201,7 +200,7 @@ add_to_row(struct row **rows, const struct node *node)
 	if (text == NULL)
 		text = verdict_frame_text(frame, place);
 	(void)HASH_TEXT_MADE(*rows, text, text, found);
-	*MEMORY_NEXT(found->nodes, found->count, found->room) = node;
+	*MEMORY_NEXT(found->nodes, found->count) = node;
 	found->bytes += node->bytes;
 }
 

@@ -25,7 +25,7 @@
 static const char *
 keep_text(struct report_rows *rows, char *text)
 {
-	*MEMORY_NEXT(rows->texts, rows->text_count, rows->text_room) = text;
+	*MEMORY_NEXT(rows->texts, rows->text_count) = text;
 	return text;
 }
 

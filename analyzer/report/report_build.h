@@ -27,7 +27,6 @@ struct report_rows {
 	struct source_lines *sources;
 	char **texts; // made here, freed with the report
 	size_t text_count;
-	size_t text_room;
 };
 
 /* ---- report.c ---- */

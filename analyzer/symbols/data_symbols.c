@@ -27,7 +27,6 @@ struct entry {
 
 struct table {
 	size_t count;
-	size_t room;
 	struct entry *entries; // by address
 };
 
@@ -79,7 +78,7 @@ read_table(struct data_symbols *symbols, Elf_Scn *section, const GElf_Shdr *head
 
 		struct table *table = &symbols->tables[kind_of(&symbol)];
 
-		*MEMORY_NEXT(table->entries, table->count, table->room) = (struct entry){
+		*MEMORY_NEXT(table->entries, table->count) = (struct entry){
 			symbol.st_value, symbol.st_value + (symbol.st_size != 0 ? symbol.st_size : 1), symbol.st_name
 		};
 	}

@@ -38,7 +38,6 @@ struct declared {
 
 struct list {
 	size_t count;
-	size_t room;
 	struct entry *entries; // by key
 };
 
@@ -47,8 +46,7 @@ struct debug_index {
 	bool is_cut;
 	struct list variables;
 	struct list classes;
-	size_t declared_count; // classes of the unit that is walked
-	size_t declared_room;
+	size_t declared_count;     // classes of the unit that is walked
 	struct declared *declared; // in their order
 };
 
@@ -83,7 +81,7 @@ add(struct debug_index *index, struct list *list, uint64_t key, const Dwarf_Die 
 		index->is_cut = true;
 		return;
 	}
-	*MEMORY_NEXT(list->entries, list->count, list->room) = (struct entry){ key, die->addr, die->cu, is_local };
+	*MEMORY_NEXT(list->entries, list->count) = (struct entry){ key, die->addr, die->cu, is_local };
 }
 
 static void
@@ -91,8 +89,8 @@ add_declared(struct debug_index *index, const Dwarf_Die *die, const struct place
 {
 	if (index->declared_count >= ENTRIES_MAX)
 		return;
-	*MEMORY_NEXT(index->declared, index->declared_count,
-	             index->declared_room) = (struct declared){ (uintptr_t)die->addr, place->hash, place->is_local };
+	*MEMORY_NEXT(index->declared, index->declared_count) = (struct declared){ (uintptr_t)die->addr, place->hash,
+		                                                                      place->is_local };
 }
 
 /* False: it was not seen. */

@@ -111,8 +111,6 @@ indent_of(const char *line)
 static void
 split(struct source *source, size_t bytes)
 {
-	size_t room = 0;
-	size_t indents_room = 0;
 	char *at = source->text;
 	char *end = source->text + bytes;
 
@@ -131,9 +129,8 @@ split(struct source *source, size_t bytes)
 		if (left > 1 && at[0] == '\r' && at[1] == '\n')
 			*at++ = '\0';
 		*at++ = '\0'; // the text has room for one more byte
-		source->lines = memory_grown(source->lines, &room, source->line_count + 1, sizeof(*source->lines));
-		source->indents = memory_grown(source->indents, &indents_room, source->line_count + 1,
-		                               sizeof(*source->indents));
+		source->lines = memory_grown(source->lines, source->line_count, sizeof(*source->lines));
+		source->indents = memory_grown(source->indents, source->line_count, sizeof(*source->indents));
 		source->indents[source->line_count] = indent_of(line);
 		source->lines[source->line_count++] = trim(line);
 	}

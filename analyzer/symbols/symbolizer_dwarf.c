@@ -36,7 +36,6 @@ struct range {
 
 struct ranges {
 	size_t count;
-	size_t room;
 	struct range *items; // sorted by start, once complete
 };
 
@@ -56,7 +55,6 @@ struct symbolizer_dwarf {
 	bool lacks_split;
 	bool are_lines_cut;
 	size_t unit_count;
-	size_t unit_room;
 	struct unit *units;
 	struct ranges ranges;
 };
@@ -73,7 +71,7 @@ add_ranges(struct symbolizer_dwarf *index, struct ranges *ranges, Dwarf_Die *die
 		index->range_count++;
 		if (start == 0 || start >= end) // 0: the linker dropped the code
 			continue;
-		*MEMORY_NEXT(ranges->items, ranges->count, ranges->room) = (struct range){ start, end, what };
+		*MEMORY_NEXT(ranges->items, ranges->count) = (struct range){ start, end, what };
 	}
 }
 
@@ -112,8 +110,7 @@ symbolizer_dwarf_new(Dwarf *dwarf)
 	while (dwarf_get_units(dwarf, cu, &cu, &version, &type, &die, NULL) == 0) {
 		if (type != DW_UT_compile && type != DW_UT_skeleton && type != DW_UT_partial)
 			continue;
-		*MEMORY_NEXT(index->units, index->unit_count,
-		             index->unit_room) = (struct unit){ .die = die, .body = die, .folder = "" };
+		*MEMORY_NEXT(index->units, index->unit_count) = (struct unit){ .die = die, .body = die, .folder = "" };
 		add_ranges(index, &index->ranges, &die, index->unit_count - 1);
 	}
 	sort_ranges(&index->ranges);
