@@ -43,9 +43,7 @@ limit_of(const struct model_process *process)
 {
 	uint64_t limit_bytes = UINT64_MAX;
 
-	for (size_t i = 0; i < KMEM_LIMITS_MAX; i++) {
-		const struct kmem_limit *limit = &process->identity->limits[i];
-
+	EACH (limit, process->identity->limits, KMEM_LIMITS_MAX) {
 		if (limit->kind == KMEM_LIMIT_CGROUP || limit->kind == KMEM_LIMIT_MACHINE)
 			limit_bytes = amount_lesser(limit_bytes, limit->bytes);
 	}
@@ -160,8 +158,7 @@ touch(struct model *model, struct model_process *process, uint64_t bytes, bool i
 	uint64_t sum_bytes = 0;
 	double part = whole_bytes != 0 ? (double)amount_lesser(bytes, whole_bytes) / (double)whole_bytes : 0;
 
-	for (size_t i = 0; i < model->site_count; i++) {
-		struct model_site *site = &model->sites[i];
+	EACH (site, model->sites, model->site_count) {
 		struct model_domain *domain = &model->domains[site->domain];
 		uint64_t of_bytes = is_new ? site->new_untouched_bytes : site->untouched_bytes;
 		uint64_t touched_bytes = amount_lesser((uint64_t)((double)of_bytes * part), site->untouched_bytes);
@@ -238,8 +235,7 @@ filled_at_end_settle(struct model *model, const struct verdict_now *now)
 {
 	double beside_part = beside_blocks_part(model);
 
-	for (size_t i = 0; i < model->process_count; i++) {
-		struct model_process *process = &model->processes[i];
+	EACH (process, model->processes, model->process_count) {
 		bool is_sudden = verdict_is_sudden(verdict_end_of(process, now));
 		uint64_t told_bytes = amount_less(process->live_bytes, process->untouched_bytes); // in memory, without more
 		uint64_t logged_bytes = 0;

@@ -182,9 +182,7 @@ refusal_of_end(const struct model *model, const struct verdict_now *now, unsigne
 static void
 pair_memory(struct model *model)
 {
-	for (size_t i = 0; i < model->failed_count; i++) {
-		struct model_failed *tensor = &model->failed[i];
-
+	EACH (tensor, model->failed, model->failed_count) {
 		for (size_t k = 0; k < model->failed_count && is_tensors(model, tensor); k++) {
 			const struct model_failed *driver = &model->failed[k];
 

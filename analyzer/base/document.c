@@ -2,7 +2,6 @@
 #include "base/document.h"
 
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include "base/document.h"
 
 #include <string.h>
-#include <strings.h>
 
 /* The span is marked by more backticks than its longest run of them; a bar would end the cell. */
 static void

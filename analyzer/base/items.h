@@ -12,7 +12,6 @@
 #ifndef ITEMS_H
 #define ITEMS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,10 +20,10 @@
 /* Of an array whose length the compiler knows. */
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A loop over them, which changes none. */
+/* A loop over them. */
 #define EACH(item, items, count)                                          \
 	for (size_t item##_left = (count); item##_left != 0; item##_left = 0) \
-		for (const __typeof__((items)[0]) *item = (items); item##_left != 0; item++, item##_left--)
+		for (__typeof__((items)[0]) *item = (items); item##_left != 0; item++, item##_left--)
 
 /* Defines a function that gives the name of a number, from 0; NULL = it has none. */
 #define NAMES_OF(function, ...)                                 \

@@ -8,7 +8,6 @@
  */
 #include "capture/kill_counters.h"
 
-#include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
  *
  * When failing  the kernel runs all the same, unrecorded if need be, and one line on stderr (the server's log) says so.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 #define DOCTOR_H
 
 #include <limits.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -102,8 +102,7 @@ settle(struct holder_search *search)
 		likely[edge->to] += edge->hold == PYTHON_HOLD_LIKELY && search->nodes[edge->to].object.type != NULL;
 		search->nodes[edge->to].seen = 0;
 	}
-	for (size_t i = 0; i < search->edge_count; i++) {
-		struct holder_edge *edge = &search->edges[i];
+	EACH (edge, search->edges, search->edge_count) {
 		uint64_t others = sure[edge->to] + (edge->hold == PYTHON_HOLD_PERHAPS ? likely[edge->to] : 0);
 
 		/* Decided anew each time: a word that is not sure yet may become so, when it is known whose items they are. */

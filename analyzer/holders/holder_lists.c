@@ -4,7 +4,6 @@
 #include "holders/holder_lists.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 

@@ -770,9 +770,7 @@ forget_idle(struct holder_search *search, size_t first)
 		edge->next = search->nodes[edge->from].first_edge;
 		search->nodes[edge->from].first_edge = (uint32_t)edges++;
 	}
-	for (size_t i = 0; i < nodes; i++) {
-		struct holder_node *node = &search->nodes[i];
-
+	EACH (node, search->nodes, nodes) {
 		node->is_idle = false;
 		node->owner = node->owner != HOLDER_NONE ? numbers[node->owner] : HOLDER_NONE;
 	}

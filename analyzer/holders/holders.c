@@ -168,9 +168,7 @@ add_samples(struct holder_search *search, const struct choice *choice)
 	struct found_way *found = memory_zeroed(choice->count * HOLDERS_SAMPLES, sizeof(*found));
 
 	for (uint32_t i = 0; i < choice->count; i++) {
-		for (size_t k = 0; k < choice->chosen[i].count; k++) {
-			const struct sample *sample = &choice->chosen[i].samples[k];
-
+		EACH (sample, choice->chosen[i].samples, choice->chosen[i].count) {
 			if (holder_search_ask(search, &sample->block))
 				found[search->sample_count - 1] = (struct found_way){ .place = i,
 					                                                  .bytes = bytes_for(&choice->chosen[i], sample) };

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/items.h"
-#include "base/memory.h"
 #include "base/regular_file.h"
 #include "capture/capture_memory.h"
 #include "holders/core_file.h"

@@ -324,8 +324,7 @@ note_since_guard(struct build *build, uint32_t pid, const struct cell_text *writ
 {
 	bool is_command = strchr(written->text, '\n') == NULL && strlen(written->text) <= COMMAND_BYTES_MAX;
 
-	for (size_t i = 0; i < build->process_count; i++) {
-		struct model_process *process = &build->processes[i];
+	EACH (process, build->processes, build->process_count) {
 		unsigned count = process->cells_since_guard.count + 1;
 
 		if (process->guard.number == 0 || written->began_ns <= process->guard.monotonic_ns ||

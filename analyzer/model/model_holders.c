@@ -32,9 +32,7 @@ keep_known_ways(struct holders_line *line)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < line->way_count; i++) {
-		struct holders_way *way = &line->ways[i];
-
+	EACH (way, line->ways, line->way_count) {
 		if (SUM_OF(step, way->steps, way->step_count, is_known(step)) != way->step_count)
 			way->step_count = 0;
 		if (way->call >= WAY_CALLS)
@@ -78,9 +76,7 @@ line_in(const struct holders *holders, const struct model_frame *where, bool is_
 {
 	const struct holders_line *older = NULL;
 
-	for (size_t i = 0; i < holders->line_count; i++) {
-		const struct holders_line *line = &holders->lines[i];
-
+	EACH (line, holders->lines, holders->line_count) {
 		if (line->line != where->line || strcmp(line->file, where->file) != 0 ||
 		    strcmp(line->function, where->function) != 0)
 			continue;

@@ -33,8 +33,6 @@
 
 #define REPORT_SCHEMA 2
 
-struct verdict;
-
 /* What one process has freed and is still in memory: at the last look, or at the last heartbeat where that knows more. */
 struct report_fragmentation {
 	struct verdict_freed of; // its lines are not filled in

@@ -3,7 +3,6 @@
  *
  * Guards, steps and marks have theirs in report_guard.c and report_steps.c.
  */
-#include "analysis/refused_requests.h"
 #include "base/items.h"
 #include "report/report.h"
 

@@ -10,7 +10,6 @@
 #define DEBUG_GATE_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 /* From here to debug_gate_open(). */
 void debug_gate_shut(void);

@@ -16,7 +16,6 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/sorted.h"
-#include "symbols/debug_gate.h"
 
 #define NESTING_MAX 64
 #define VISITS_MAX 1000000u // ranges of inlined functions, for one address

@@ -185,8 +185,7 @@ per_second(uint64_t now, uint64_t then, double seconds)
 static void
 compare_rows(struct top_sample *sample, const struct sample *growth, const struct sample *rate)
 {
-	for (size_t i = 0; i < sample->row_count; i++) {
-		struct top_row *row = &sample->rows[i];
+	EACH (row, sample->rows, sample->row_count) {
 		const struct entry *then = growth != NULL ? find(growth, row->key) : NULL;
 		const struct entry *before = rate != NULL ? find(rate, row->key) : NULL;
 

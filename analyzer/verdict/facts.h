@@ -132,8 +132,6 @@ struct verdict_kept {
 	const struct model_frame *released_at; // most of them; NULL = not known
 };
 
-struct holders_way;
-
 struct verdict_facts {
 	struct finished_model finished;
 	const struct model *model; // the same

@@ -46,9 +46,7 @@ verdict_rank(const struct verdict_facts *facts, const struct ranking *in_memory,
 {
 	struct ranked *ranked = rank_run(facts->finished, facts->refused != NULL ? asked : in_memory, NULL);
 
-	for (size_t i = 0; i < ranked->line_count; i++) {
-		struct rank_line *line = &ranked->lines[i];
-
+	EACH (line, ranked->lines, ranked->line_count) {
 		line->live_bytes = verdict_less_untouched(facts, line->live_bytes, line->untouched_bytes);
 		line->leaking_bytes = verdict_less_untouched(facts, line->leaking_bytes, line->leaking_untouched_bytes);
 		line->peak_bytes = verdict_less_untouched(facts, line->peak_bytes, line->peak_untouched_bytes);
