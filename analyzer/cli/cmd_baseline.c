@@ -67,7 +67,7 @@ write_baseline(const struct baseline *baseline, const char *wanted, struct fail 
 }
 
 bool
-cmd_baseline(const struct options *options, int *status, struct fail *fail)
+cmd_baseline(const struct options *options, struct fail *fail)
 {
 	struct cmd_recorded recorded = { .count = 0 };
 	const struct cmd_runs runs = { .judge = judge,
@@ -77,7 +77,6 @@ cmd_baseline(const struct options *options, int *status, struct fail *fail)
 	struct baseline *baseline = NULL;
 	bool is_done = true;
 
-	(void)status;
 	if (options->output == NULL)
 		return fail_set(fail, EXIT_USAGE, "baseline: no file given: add -o base.json");
 	if (!baseline_is_folder(options->output) && !may_replace(options->output, options->is_forced, fail))

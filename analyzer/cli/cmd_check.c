@@ -129,14 +129,14 @@ repeat_of(const struct options *options, const struct baseline *after)
 
 /* Does what the configuration wants for a run that cannot be judged. code: the exit status for CONFIG_FAIL. */
 static bool
-follow(enum config_policy policy, enum exit_code code, const char *line, struct check *check, int *status,
-       struct fail *fail)
+follow(const struct checking *checking, enum config_policy policy, enum exit_code code, const char *line,
+       struct check *check, struct fail *fail)
 {
 	switch (policy) {
 	case CONFIG_FAIL:
 		return fail_set(fail, code, "%s", line);
 	case CONFIG_SKIP:
-		*status = EXIT_SKIPPED;
+		*checking->options->status = EXIT_SKIPPED;
 		check_note(check, "%s: nothing was judged", line);
 		return true;
 	case CONFIG_PASS:
@@ -148,7 +148,7 @@ follow(enum config_policy policy, enum exit_code code, const char *line, struct 
 
 /* Has the run enough steps for budgets of what is kept in each? */
 static bool
-is_long_enough(const struct checking *checking, struct check *check, int *status, struct fail *fail)
+is_long_enough(const struct checking *checking, struct check *check, struct fail *fail)
 {
 	const struct config *config = checking->config;
 	uint64_t steps = check->after->steps;
@@ -164,15 +164,16 @@ is_long_enough(const struct checking *checking, struct check *check, int *status
 	else
 		(void)snprintf(line, sizeof(line), "too short to judge: %" PRIu64 " step%s of at least %" PRIu64, steps,
 		               UNITS_S(steps), config->min_steps);
-	return follow(config->too_short, EXIT_CAPTURE, line, check, status, fail);
+	return follow(checking, config->too_short, EXIT_CAPTURE, line, check, fail);
 }
 
 static bool
-is_matched(const struct checking *checking, struct check *check, int *status, struct fail *fail)
+is_matched(const struct checking *checking, struct check *check, struct fail *fail)
 {
 	if (check->unmatched_count == 0 || checking->config->unmatched == CONFIG_PASS || check->ended_badly != NULL)
 		return true;
-	return follow(checking->config->unmatched, EXIT_USAGE, TEXT(256, "%.200s", check->unmatched), check, status, fail);
+	return follow(checking, checking->config->unmatched, EXIT_USAGE, TEXT(256, "%.200s", check->unmatched), check,
+	              fail);
 }
 
 /* The tolerance from the command line or the configuration; else the one that the baseline's runs give. */
@@ -212,10 +213,11 @@ compare(struct checking *checking, const struct baseline *before, const struct b
 }
 
 static bool
-finish(struct checking *checking, struct check *check, int *status, struct fail *fail)
+finish(struct checking *checking, struct check *check, struct fail *fail)
 {
 	const char *formats = checking->options->formats;
-	bool is_done = is_long_enough(checking, check, status, fail) && is_matched(checking, check, status, fail);
+	int *status = checking->options->status;
+	bool is_done = is_long_enough(checking, check, fail) && is_matched(checking, check, fail);
 
 	if (is_done && *status == EXIT_OK)
 		*status = check->ended_badly != NULL ? EXIT_KILLED : check->failed_count != 0 ? EXIT_REGRESSION : EXIT_OK;
@@ -390,7 +392,7 @@ is_baseline_there(const struct options *options, struct fail *fail)
  * the program keeps, and what it keeps stays.
  */
 static bool
-check_runs(struct checking *checking, int *status, struct fail *fail)
+check_runs(struct checking *checking, struct fail *fail)
 {
 	const struct options *options = checking->options;
 	uint64_t retries = options->retries != UINT64_MAX ? options->retries : checking->config->retries;
@@ -408,7 +410,7 @@ check_runs(struct checking *checking, int *status, struct fail *fail)
 			is_over = check->failed_count == 0 || check->ended_badly != NULL || options->command_line == NULL ||
 			          tried >= retries;
 			if (is_over)
-				is_done = confirm(checking, check, fail) && finish(checking, check, status, fail);
+				is_done = confirm(checking, check, fail) && finish(checking, check, fail);
 			else
 				(void)fprintf(stderr,
 				              "kmemshim: check: %zu rule%s failed; again with %" PRIu64 " runs (%" PRIu64 " of %" PRIu64
@@ -470,7 +472,7 @@ status_for(const struct statuses *wanted, int status)
 }
 
 static bool
-check_all(struct checking *checking, int *status, struct fail *fail)
+check_all(struct checking *checking, struct fail *fail)
 {
 	const struct options *options = checking->options;
 	char day[16];
@@ -483,7 +485,7 @@ check_all(struct checking *checking, int *status, struct fail *fail)
 	if (checking->config == NULL)
 		return false;
 
-	bool is_done = has_something_to_judge(options, checking->config, fail) && check_runs(checking, status, fail);
+	bool is_done = has_something_to_judge(options, checking->config, fail) && check_runs(checking, fail);
 
 	config_free(checking->config);
 	forget_ends(&checking->ends);
@@ -492,7 +494,7 @@ check_all(struct checking *checking, int *status, struct fail *fail)
 }
 
 bool
-cmd_check(const struct options *options, int *status, struct fail *fail)
+cmd_check(const struct options *options, struct fail *fail)
 {
 	struct checking checking = { .options = options };
 	const struct statuses *wanted = options->status_for != NULL ? find_statuses(options->status_for) : NULL;
@@ -502,8 +504,8 @@ cmd_check(const struct options *options, int *status, struct fail *fail)
 		                options->status_for);
 	if (options->wants_init)
 		return write_template(options, fail);
-	if (check_all(&checking, status, fail)) {
-		*status = status_for(wanted, *status);
+	if (check_all(&checking, fail)) {
+		*options->status = status_for(wanted, *options->status);
 		return true;
 	}
 	fail->code = (enum exit_code)status_for(wanted, (int)fail->code);

@@ -138,7 +138,7 @@ clean_kernels(const char *home, bool is_removed, struct left *left)
 }
 
 bool
-cmd_clean(const struct options *options, int *status, struct fail *fail)
+cmd_clean(const struct options *options, struct fail *fail)
 {
 	char *here[] = { CAPTURE_FOLDER_DEFAULT };
 	bool is_here = options->argument_count == 0;
@@ -147,7 +147,6 @@ cmd_clean(const struct options *options, int *status, struct fail *fail)
 	char home[PATH_MAX];
 	uint64_t found = 0;
 
-	(void)status;
 	capture_memory_sweep();
 	for (int i = 0; i < count; i++) {
 		struct left left = { 0 };

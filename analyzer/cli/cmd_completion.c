@@ -205,14 +205,12 @@ fish(void)
 }
 
 bool
-cmd_completion(const struct options *options, int *status, struct fail *fail)
+cmd_completion(const struct options *options, struct fail *fail)
 {
 	static const struct {
 		const char *name;
 		void (*print)(void);
 	} shells[] = { { "bash", bash }, { "zsh", zsh }, { "fish", fish } };
-
-	(void)status;
 
 	const __typeof__(shells[0]) *wanted = FIRST(shell, shells, COUNT_OF(shells),
 	                                            strcmp(options->arguments[0], shell->name) == 0);

@@ -171,14 +171,13 @@ show(const struct options *options, const struct diff_side *before, const struct
 }
 
 bool
-cmd_diff(const struct options *options, int *status, struct fail *fail)
+cmd_diff(const struct options *options, struct fail *fail)
 {
 	struct chosen chosen[2] = { { .argument = NULL }, { .argument = NULL } };
 	struct diff_side *before = NULL;
 	struct diff_side *after = NULL;
 
 	progress_allow();
-	(void)status;
 	if (options->by != NULL && strcmp(options->by, "line") != 0 && strcmp(options->by, "function") != 0)
 		return fail_set(fail, EXIT_USAGE, "diff: --by \"%s\": expected line or function", options->by);
 	if (options->is_json && options->is_markdown)

@@ -21,7 +21,7 @@ is_jupyter(const char *command)
 }
 
 bool
-cmd_doctor(const struct options *options, int *status, struct fail *fail)
+cmd_doctor(const struct options *options, struct fail *fail)
 {
 	struct doctor doctor = { .count = 0 };
 
@@ -42,7 +42,7 @@ cmd_doctor(const struct options *options, int *status, struct fail *fail)
 		doctor_render_text(&doctor, stdout);
 	for (size_t i = 0; i < doctor.count; i++) {
 		if (doctor.findings[i].level == DOCTOR_PROBLEM)
-			*status = EXIT_PROBLEM;
+			*options->status = EXIT_PROBLEM;
 	}
 	doctor_free(&doctor);
 	return output_finish(fail);

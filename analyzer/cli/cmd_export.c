@@ -84,14 +84,13 @@ value_of(const struct options *options, struct fail *fail)
 }
 
 bool
-cmd_export(const struct options *options, int *status, struct fail *fail)
+cmd_export(const struct options *options, struct fail *fail)
 {
 	const struct export_format *format = export_format_find(options->formats != NULL ? options->formats : "");
 	const struct report_options all = { .top = UINT64_MAX, .domain = options->domain };
 	struct opened_report opened;
 	char names[128];
 
-	(void)status;
 	if (format == NULL)
 		return fail_set(fail, EXIT_USAGE, "export: give --format and one of %s", export_format_names(names));
 

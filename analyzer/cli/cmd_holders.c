@@ -30,12 +30,11 @@ stored(const struct options *options, struct model_options *model_options, struc
 }
 
 bool
-cmd_holders(const struct options *options, int *status, struct fail *fail)
+cmd_holders(const struct options *options, struct fail *fail)
 {
 	struct model_options model_options = cmd_report_model_options(options, options->arguments[0], NULL);
 	struct holders holders;
 
-	(void)status;
 	if (options->core != NULL) {
 		if (!holders_find_in_core(options->core, &model_options, options_stop_ns(options, CORE_NS),
 		                          options_top(options, HOLDERS_LINES_MAX), &holders, fail))

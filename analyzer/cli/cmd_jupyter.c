@@ -126,12 +126,11 @@ carry_out(const json_t *answer, struct fail *fail)
 }
 
 bool
-cmd_jupyter(const struct options *options, int *status, struct fail *fail)
+cmd_jupyter(const struct options *options, struct fail *fail)
 {
 	const char *what = options->arguments[0];
 	char shim[PATH_MAX];
 
-	(void)status;
 	if (strcmp(what, "install") != 0 && (options->given & INSTALL_OPTIONS) != 0)
 		return fail_set(fail, EXIT_USAGE, "jupyter %s: takes only --name", what);
 	if (strcmp(what, "uninstall") != 0 && options->has_all)

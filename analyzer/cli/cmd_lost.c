@@ -34,8 +34,7 @@ set_environment(const struct options *options, struct fail *fail)
 }
 
 static bool
-find(const struct options *options, struct model_options *model_options, struct lost *lost, int *status,
-     struct fail *fail)
+find(const struct options *options, struct model_options *model_options, struct lost *lost, struct fail *fail)
 {
 	uint64_t stop_ns = options_stop_ns(options, options->is_at_exit ? STOP_AT_EXIT_NS : PROCESS_LOOK_NS);
 	int ended;
@@ -45,19 +44,19 @@ find(const struct options *options, struct model_options *model_options, struct 
 	if (!set_environment(options, fail) ||
 	    !lost_at_exit(options->command_line, model_options, stop_ns, lost, &ended, fail))
 		return false;
-	*status = WIFSIGNALED(ended) ? 128 + WTERMSIG(ended) : WEXITSTATUS(ended);
+	*options->status = WIFSIGNALED(ended) ? 128 + WTERMSIG(ended) : WEXITSTATUS(ended);
 	return true;
 }
 
 bool
-cmd_lost(const struct options *options, int *status, struct fail *fail)
+cmd_lost(const struct options *options, struct fail *fail)
 {
 	struct model_options model_options = cmd_report_model_options(options, NULL, NULL);
 	struct lost lost;
 
 	if (options->is_at_exit != (options->command_line != NULL) || (options->argument_count == 0) != options->is_at_exit)
 		return fail_set(fail, EXIT_USAGE, "lost: give the number of a process, or --at-exit -- and a program");
-	if (!find(options, &model_options, &lost, status, fail))
+	if (!find(options, &model_options, &lost, fail))
 		return false;
 	if (options->is_json)
 		lost_render_json(&lost, options_top(options, UINT64_MAX), stdout);

@@ -61,10 +61,9 @@ put_command(const struct command *command)
 }
 
 bool
-cmd_manual(const struct options *options, int *status, struct fail *fail)
+cmd_manual(const struct options *options, struct fail *fail)
 {
 	(void)options;
-	(void)status;
 	(void)printf(".TH KMEMSHIM 1 \"\" \"kmemshim %s\" \"User Commands\"\n", KMEMSHIM_VERSION_TEXT);
 	(void)fputs(
 		".SH NAME\nkmemshim \\- say why a process died of memory, and which line of code held it\n"

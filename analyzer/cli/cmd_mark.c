@@ -10,7 +10,7 @@
 #include "launch/ask_process.h"
 
 bool
-cmd_mark(const struct options *options, int *status, struct fail *fail)
+cmd_mark(const struct options *options, struct fail *fail)
 {
 	const char *command = options->command->name;
 	bool is_snapshot = strcmp(command, "snapshot") == 0;
@@ -18,7 +18,6 @@ cmd_mark(const struct options *options, int *status, struct fail *fail)
 	const char *name = options->argument_count > 1 ? options->arguments[1] : "";
 	bool is_done;
 
-	(void)status;
 	if (!is_snapshot && name[0] == '\0')
 		return fail_set(fail, EXIT_USAGE, "mark: the name is empty: give one, such as \"epoch 3\"");
 	if (!ask_process(command, pid, is_snapshot ? ASK_SNAPSHOT : ASK_MARK, name, &is_done, fail))

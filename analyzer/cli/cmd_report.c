@@ -352,7 +352,7 @@ write_page(const struct options *options, const struct report *report, struct fa
 }
 
 bool
-cmd_report(const struct options *options, int *status, struct fail *fail)
+cmd_report(const struct options *options, struct fail *fail)
 {
 	const struct question *question = options->command->question;
 	struct report_options rows = rows_of(options, question->text_top);
@@ -375,7 +375,6 @@ cmd_report(const struct options *options, int *status, struct fail *fail)
 	struct opened_report opened;
 	bool is_done = cmd_report_open(options, model, question->ranking, &rows, &opened, fail);
 
-	(void)status;
 	if (is_done && options->html != NULL)
 		is_done = write_page(options, opened.report, fail);
 	else if (is_done && options->is_json)
@@ -389,7 +388,7 @@ cmd_report(const struct options *options, int *status, struct fail *fail)
 }
 
 bool
-cmd_schema(const struct options *options, int *status, struct fail *fail)
+cmd_schema(const struct options *options, struct fail *fail)
 {
 	static const struct json_object *const documents[] = { &report_object, &diff_object, &doctor_object,
 		                                                   &model_holders_object, &lost_object };
@@ -397,7 +396,6 @@ cmd_schema(const struct options *options, int *status, struct fail *fail)
 	const struct json_object *const *found = FIRST(document, documents, COUNT_OF(documents),
 	                                               strcmp((*document)->name, of) == 0);
 
-	(void)status;
 	if (found == NULL)
 		return fail_set(fail, EXIT_USAGE, "schema: %s: there are report, diff, doctor, holders and lost", of);
 	json_schema_write(*found, stdout);

@@ -146,7 +146,7 @@ cmd_run_status(const struct launch *launch)
 }
 
 static bool
-run_program(const struct options *options, struct launch *launch, int *status, struct fail *fail)
+run_program(const struct options *options, struct launch *launch, struct fail *fail)
 {
 	char shim[PATH_MAX];
 	char folder[PATH_MAX];
@@ -166,7 +166,7 @@ run_program(const struct options *options, struct launch *launch, int *status, s
 	launch->shim = program.is_preload_harmful ? NULL : shim;
 	if (!launcher_run(launch, fail))
 		return false;
-	*status = cmd_run_status(launch);
+	*options->status = cmd_run_status(launch);
 	if (launch->start_error != 0) {
 		if (!is_named)
 			(void)rmdir(folder); // nothing ran: if it is empty, it was made for nothing
@@ -187,7 +187,7 @@ run_program(const struct options *options, struct launch *launch, int *status, s
 }
 
 bool
-cmd_run(const struct options *options, int *status, struct fail *fail)
+cmd_run(const struct options *options, struct fail *fail)
 {
 	struct launch launch = {
 		.arguments = options->arguments,
@@ -198,7 +198,7 @@ cmd_run(const struct options *options, int *status, struct fail *fail)
 		.snapshots = options->snapshots,
 		.guard_action = options->guard_action,
 		.look = options->has_no_holders ? NULL : holders_keep,
-		.look_stop_ns = options->stop_ns,
+		.look_stop_ns = options->holders_stop_ns,
 	};
 
 	if (options->domain != NULL && !check_domain(options->domain, fail))
@@ -209,6 +209,5 @@ cmd_run(const struct options *options, int *status, struct fail *fail)
 		return fail_set(fail, EXIT_USAGE,
 		                "run: --guard-action %s: needs a guard: give --guard too, such as --guard 90%%",
 		                options->guard_action);
-	return options->is_kernel ? cmd_run_kernel(options, &launch, status, fail)
-	                          : run_program(options, &launch, status, fail);
+	return options->is_kernel ? cmd_run_kernel(options, &launch, fail) : run_program(options, &launch, fail);
 }

@@ -22,6 +22,6 @@ void cmd_run_say_not_started(const struct launch *launch, const struct program *
 int cmd_run_status(const struct launch *launch);
 
 /* run --kernel. launch: filled with what the options say. */
-bool cmd_run_kernel(const struct options *options, struct launch *launch, int *status, struct fail *fail);
+bool cmd_run_kernel(const struct options *options, struct launch *launch, struct fail *fail);
 
 #endif

@@ -203,7 +203,7 @@ end_alike(const struct launch *launch)
 }
 
 bool
-cmd_run_kernel(const struct options *options, struct launch *launch, int *status, struct fail *fail)
+cmd_run_kernel(const struct options *options, struct launch *launch, struct fail *fail)
 {
 	char shim[PATH_MAX];
 	char home[PATH_MAX];
@@ -225,7 +225,7 @@ cmd_run_kernel(const struct options *options, struct launch *launch, int *status
 	}
 	if (!launcher_run(launch, fail))
 		return false;
-	*status = cmd_run_status(launch);
+	*options->status = cmd_run_status(launch);
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (launch->start_error != 0)
 		cmd_run_say_not_started(launch, &program);

@@ -15,7 +15,7 @@
 #define ONCE_ROWS 24
 
 bool
-cmd_top(const struct options *options, int *status, struct fail *fail)
+cmd_top(const struct options *options, struct fail *fail)
 {
 	const char *argument = options->argument_count != 0 ? options->arguments[0] : NULL;
 	char path[RUNNING_CAPTURE_PATH_BYTES];
@@ -28,7 +28,6 @@ cmd_top(const struct options *options, int *status, struct fail *fail)
 		.columns = (unsigned)terminal_columns(stdout),
 	};
 
-	(void)status;
 	if (running_capture_is_process(argument)) {
 		if (!running_capture_path("top", argument, path, fail))
 			return false;

@@ -38,8 +38,7 @@ struct command {
 	bool is_launcher;                // options end at the first argument
 	bool takes_program;              // instead of arguments: "-- CMD"
 	const struct question *question; // of those that read a capture; else NULL
-	/* *status: EXIT_OK before; the exit status when nothing failed. */
-	bool (*run)(const struct options *options, int *status, struct fail *fail);
+	bool (*run)(const struct options *options, struct fail *fail);
 };
 
 /* In the order of the help; the last one has no name. */
@@ -52,21 +51,21 @@ const struct command *command_find(const char *name);
 const struct command *command_like(const char *text);
 
 /* What they do, each in its cmd_*.c. */
-bool cmd_run(const struct options *options, int *status, struct fail *fail);
-bool cmd_report(const struct options *options, int *status, struct fail *fail); // every command that has a question
-bool cmd_baseline(const struct options *options, int *status, struct fail *fail);
-bool cmd_check(const struct options *options, int *status, struct fail *fail);
-bool cmd_diff(const struct options *options, int *status, struct fail *fail);
-bool cmd_export(const struct options *options, int *status, struct fail *fail);
-bool cmd_top(const struct options *options, int *status, struct fail *fail);
-bool cmd_jupyter(const struct options *options, int *status, struct fail *fail);
-bool cmd_clean(const struct options *options, int *status, struct fail *fail);
-bool cmd_mark(const struct options *options, int *status, struct fail *fail); // and snapshot
-bool cmd_holders(const struct options *options, int *status, struct fail *fail);
-bool cmd_lost(const struct options *options, int *status, struct fail *fail);
-bool cmd_doctor(const struct options *options, int *status, struct fail *fail);
-bool cmd_completion(const struct options *options, int *status, struct fail *fail);
-bool cmd_manual(const struct options *options, int *status, struct fail *fail);
-bool cmd_schema(const struct options *options, int *status, struct fail *fail);
+bool cmd_run(const struct options *options, struct fail *fail);
+bool cmd_report(const struct options *options, struct fail *fail); // every command that has a question
+bool cmd_baseline(const struct options *options, struct fail *fail);
+bool cmd_check(const struct options *options, struct fail *fail);
+bool cmd_diff(const struct options *options, struct fail *fail);
+bool cmd_export(const struct options *options, struct fail *fail);
+bool cmd_top(const struct options *options, struct fail *fail);
+bool cmd_jupyter(const struct options *options, struct fail *fail);
+bool cmd_clean(const struct options *options, struct fail *fail);
+bool cmd_mark(const struct options *options, struct fail *fail); // and snapshot
+bool cmd_holders(const struct options *options, struct fail *fail);
+bool cmd_lost(const struct options *options, struct fail *fail);
+bool cmd_doctor(const struct options *options, struct fail *fail);
+bool cmd_completion(const struct options *options, struct fail *fail);
+bool cmd_manual(const struct options *options, struct fail *fail);
+bool cmd_schema(const struct options *options, struct fail *fail);
 
 #endif

@@ -57,6 +57,7 @@ run_command(const struct command *command, int count, char **arguments)
 		options_help(command, stdout);
 		return finish(EXIT_OK);
 	}
+	options.status = &status;
 	/*
 	 * A write tells when a reader went away (`| head`); the signal would end this command. The launcher's program would inherit both.
 	 */
@@ -65,7 +66,7 @@ run_command(const struct command *command, int count, char **arguments)
 		if (options.command_line == NULL) // else it runs a program of the user's, which would inherit it
 			memory_die_first();
 	}
-	return command->run(&options, &status, &fail) ? status : report_failure(&fail);
+	return command->run(&options, &fail) ? status : report_failure(&fail);
 }
 
 int

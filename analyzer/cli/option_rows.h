@@ -1,7 +1,7 @@
 /*
  * option_rows.h - which options are there? One row for each, in the order of the help.
  *
- * options.c has the rows in a table, command.h a number for each.
+ * options.c has the rows in a table, command.h a number for each, options.h a member of struct options.
  */
 #ifndef OPTION_ROWS_H
 #define OPTION_ROWS_H
@@ -89,7 +89,7 @@
 	     "with -- CMD: try a failed check N times again, with more runs (default 3)")                                 \
 	WITH(STOP, "stop", 0, TIME, stop_ns, "TIME", "a time such as 500ms or 2s",                                        \
 	     "let the program stand still for at most so long (default 1s)")                                              \
-	WITH(HOLDERS_STOP, "holders-stop", 0, TIME, stop_ns, "TIME", "a time such as 500ms or 2s",                        \
+	WITH(HOLDERS_STOP, "holders-stop", 0, TIME, holders_stop_ns, "TIME", "a time such as 500ms or 2s",                \
 	     "let it stand still at most so long when it is looked at (default 1s; 3s where a line grows)")               \
 	FLAG(NO_HOLDERS, "no-holders", 0, has_no_holders, "do not find out what holds the memory")                        \
 	WITH(ROUNDS, "rounds", 0, KEEP, rounds, "N", "a number of 1 or more",                                             \

@@ -13,62 +13,29 @@
 #include "base/fail.h"
 #include "cli/command.h"
 
+/* What an option's value is, by its kind. */
+#define OPTION_TYPE_TEXT const char *
+#define OPTION_TYPE_PATH const char *
+#define OPTION_TYPE_GUARD const char *
+#define OPTION_TYPE_GUARD_ACTION const char *
+#define OPTION_TYPE_SNAPSHOTS const char *
+#define OPTION_TYPE_COLOR const char *
+#define OPTION_TYPE_COUNT uint64_t
+#define OPTION_TYPE_KEEP uint64_t
+#define OPTION_TYPE_RUNS uint64_t
+#define OPTION_TYPE_SIZE uint64_t
+#define OPTION_TYPE_TIME uint64_t
+#define OPTION_TYPE_PERCENT uint32_t
+
+/* One member for each row of option_rows.h. Not given: false, NULL or 0, but for those that options_parse() begins with. */
+#define OPTION_FLAG_MEMBER(id, name, letter, member, help) bool member;
+#define OPTION_VALUE_MEMBER(id, name, letter, kind, member, ...) OPTION_TYPE_##kind member;
+
 struct options {
 	const struct command *command;
+	int *status;    // out: the exit status when nothing fails; EXIT_OK before
 	uint64_t given; // OPTION_BIT() of each
-	bool wants_help;
-	bool is_json;
-	uint64_t top;       // UINT64_MAX = not given
-	const char *domain; // NULL = all
-	bool is_native;
-	bool is_salvage;
-	const char *sysroot;  // NULL = none
-	const char *project;  // NULL = by rule
-	const char *wrappers; // NULL = none
-	const char *output;   // -o: a file or a folder, by command; NULL = not given
-	const char *html;     // NULL = as text
-	bool has_no_source;
-	const char *value; // of stacks; NULL = peak
-	bool is_quiet;
-	const char *color; // valid for terminal_color_of(); NULL = auto
-	bool wants_python_objects;
-	bool wants_system_allocators;
-	bool is_kernel; // of a notebook
-	uint64_t keep;  // lives of kernels; only where it was given
-	const char *wrap;
-	const char *name;
-	bool is_for_user;
-	bool is_in_environment;
-	const char *prefix; // of an environment
-	bool is_forced;
-	bool has_no_guard;
-	bool is_removed;
-	const char *baseline;
-	uint64_t absolute_bytes;
-	uint32_t relative_ppm;
-	const char *formats; // NULL = text
-	uint64_t runs;       // of each folder the newest so many sessions; 0 = not given
-	const char *program; // a pattern of names, or any; NULL = as the baseline says
-	const char *guard;   // valid for kmem_parse_guard(); NULL = as the environment says
-	const char *since;   // a snapshot whose figures are taken off; NULL = none
-	const char *at;      // a snapshot: "epoch 3", "#7"; NULL = the end
-	bool is_of_phase;
-	const char *snapshots;    // 2 to 32; NULL = as the environment says
-	const char *guard_action; // the same, kmem_parse_guard_action()
-	const char *by;           // "line" or "function", or something wrong; NULL = not given
-	bool is_markdown;
-	bool has_all;       // nothing is left out
-	const char *config; // of check; NULL = the one that is here
-	bool wants_init;
-	bool is_once;
-	bool is_at_exit;
-	const char *core;
-	const char *status_for; // whose exit statuses are wanted; NULL = as documented
-	bool is_any_platform;
-	uint64_t retries;      // UINT64_MAX = not given
-	bool has_no_holders;   // nobody looks who holds what when the guard is passed
-	uint64_t stop_ns;      // for how long a program may stand still; 0 = not given
-	uint64_t rounds;       // what "{n}" stands for; 0 = not given
+	OPTION_ROWS(OPTION_FLAG_MEMBER, OPTION_VALUE_MEMBER)
 	int option_word_count; // of the command line, without its arguments
 	char **option_words;
 	int argument_count;

@@ -79,7 +79,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	size_t count = 0;
 	int status = 0;
 	struct fail fail = { .text = "" };
-	struct options options = { .core = core,
+	struct options options = { .status = &status,
+		                       .core = core,
 		                       .is_json = bytes % 2 != 0,
 		                       .stop_ns = STOP_NS,
 		                       .given = OPTION_BIT(OPTION_STOP),
@@ -101,7 +102,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		count++;
 	}
 	fuzz_print_nothing();
-	if (!cmd_holders(&options, &status, &fail))
+	if (!cmd_holders(&options, &fail))
 		fuzz_check_refusal(fail.text);
 	while (count-- > 0)
 		(void)exchange(before[count].at, before[count].word);

@@ -27,7 +27,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		free(file);
 	}
 
-	const struct options options = { .is_salvage = (data[0] & 1) != 0,
+	const struct options options = { .status = &status,
+		                             .is_salvage = (data[0] & 1) != 0,
 		                             .is_json = (data[0] & 6) == 2,
 		                             .is_markdown = (data[0] & 6) == 4,
 		                             .by = (data[0] & 8) != 0 ? "function" : NULL,
@@ -35,7 +36,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		                             .arguments = (char *[]){ paths[0], paths[1] } };
 
 	fuzz_print_nothing();
-	if (!cmd_diff(&options, &status, &fail))
+	if (!cmd_diff(&options, &fail))
 		fuzz_check_refusal(fail.text);
 	(void)close(files[0]);
 	(void)close(files[1]);

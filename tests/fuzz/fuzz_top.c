@@ -13,7 +13,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	char path[64];
 	int status = 0;
 	struct fail fail = { .text = "" };
-	const struct options options = { .is_salvage = bytes != 0 && (data[0] & FUZZ_SALVAGE) != 0,
+	const struct options options = { .status = &status,
+		                             .is_salvage = bytes != 0 && (data[0] & FUZZ_SALVAGE) != 0,
 		                             .is_once = true,
 		                             .argument_count = 1,
 		                             .arguments = (char *[]){ path } };
@@ -23,7 +24,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
 	free(file);
 	fuzz_print_nothing();
-	if (!cmd_top(&options, &status, &fail))
+	if (!cmd_top(&options, &fail))
 		fuzz_check_refusal(fail.text);
 	(void)close(fd);
 	return 0;
