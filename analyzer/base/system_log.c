@@ -163,8 +163,9 @@ static char *
 read_output(int output)
 {
 	uint64_t end = now_ms() + JOURNAL_WAIT_MS;
+	size_t room = 0;
 	size_t bytes = 0;
-	char *text = memory_zeroed(JOURNAL_MAX_BYTES + 65536, 1);
+	char *text = memory_grown_zeroed(NULL, &room, 65536, 1);
 
 	while (bytes < JOURNAL_MAX_BYTES) {
 		struct pollfd ready = { .fd = output, .events = POLLIN };
@@ -172,6 +173,7 @@ read_output(int output)
 
 		if (now >= end || poll(&ready, 1, (int)(end - now)) <= 0)
 			break;
+		text = memory_grown_zeroed(text, &room, bytes + 65536, 1);
 
 		ssize_t length = read(output, text + bytes, 65535);
 

@@ -16,8 +16,8 @@
  * the map: they are passed on without that bit, so that the malloc hooks book what they always booked.
  *
  * A wrapper runs no Python code, allocates nothing, and keeps errno. It asks for 17 bytes at least: the classes of blocks
- * closer together than 32 bytes stay unused, so that no window of the pointer map ever holds two blocks (M4). The program may
- * have more than it asked for, and another word for each second block would cost as much.
+ * closer together than 32 bytes stay unused, for over glibc the pointer map has no more than a word for each 32 bytes. The program may
+ * have more than it asked for, and more words would cost as much.
  *
  * What the interpreter keeps in its free lists does not come here again: an object that is taken out of one stays with the line for
  * which it was first made. Such a list has at most 2,000 tuples of each length up to 20, 80 dictionaries and as many tables

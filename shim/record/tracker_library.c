@@ -351,10 +351,10 @@ is_worth_a_look(uint64_t resident_bytes, uint64_t now_ns)
 
 /*
  * At most half of the time for questions is for those that wait. Switches have the rest, and time that was not used for a while; where
- * nothing grew the next switch waits as well: a library's threads wake each other many times in a row, and would use it up.
+ * nothing changed the next switch waits as well: a library's threads wake each other many times in a row, and would use it up.
  */
 static void
-set_next(uint64_t taken, bool has_grown)
+set_next(uint64_t taken, bool has_changed)
 {
 	uint64_t pause_ticks = TIME_SHARE * TICKS_A_NS * taken;
 	uint64_t now_ticks = arch_ticks();
@@ -364,7 +364,7 @@ set_next(uint64_t taken, bool has_grown)
 		state.paid_ticks = now_ticks - BURST_TICKS;
 	state.paid_ticks += pause_ticks;
 	switch_ticks = state.paid_ticks;
-	if (!has_grown && (int64_t)(now_ticks + LIBRARY_DUE_TICKS - switch_ticks) > 0)
+	if (!has_changed && (int64_t)(now_ticks + LIBRARY_DUE_TICKS - switch_ticks) > 0)
 		switch_ticks = now_ticks + LIBRARY_DUE_TICKS;
 	atomic_store_explicit(&library_due_next_switch_ticks, switch_ticks, memory_order_relaxed);
 	pause_ticks *= 2;

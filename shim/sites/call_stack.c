@@ -93,12 +93,10 @@ push_chain(const struct python_stack *python, struct call_stack *stack)
 static uint32_t
 count_inside(const struct native_stack *native)
 {
-	uint32_t first = native->count;
+	uint32_t first = 0;
 
-	for (uint32_t i = native->count; i-- > 0;) {
-		if (python_frames_is_interpreter(native->pc[i] & KMEM_FRAME_PC_MASK))
-			first = i;
-	}
+	while (first < native->count && !python_frames_is_interpreter(native->pc[first] & KMEM_FRAME_PC_MASK))
+		first++;
 	for (uint32_t i = first; i < native->count; i++) {
 		if (python_frames_is_evaluator(native->pc[i] & KMEM_FRAME_PC_MASK))
 			return i;

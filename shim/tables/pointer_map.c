@@ -250,11 +250,15 @@ whole_pages(uint32_t count)
 	return (count + PAGE_WORDS - 1) / PAGE_WORDS * PAGE_WORDS;
 }
 
-/* A word is noted before it is removed: then it may be put twice, where a hook was left in between, and put_anew() sees that. */
+/*
+ * A word is noted before it is removed: where a hook was left in between it may be put twice, which put_anew() sees, or put again after it was
+ * taken.
+ */
 static void
 gather(pointer_map_word *words)
 {
-	for (uint32_t i = 0; i < moving.used_count; i++) {
+	for (uint32_t i = moving.used_count;
+	     i-- > 0;) { // what is pending goes from its end: in order of addresses words fit best
 		uint64_t word = atomic_load_explicit(&words[i], memory_order_seq_cst); // see pointer_map_put_word()
 
 		while (word != 0 && moving.pending_count < sizeof(moving.pending) / sizeof(moving.pending[0])) {
@@ -290,14 +294,13 @@ put_anew(pointer_map_word *words, uint32_t count, uint64_t word)
 	return false;
 }
 
-/* More by an eighth. */
+/* So many words, but no more than a region can have. */
 static uint32_t
-next_count(uint32_t count)
+most_words_or(uint32_t count)
 {
-	uint32_t next = whole_pages(count + count / 8 + 1);
 	uint32_t most = 1u << pointer_map_words_log2;
 
-	return next < most ? next : most;
+	return count < most ? count : most;
 }
 
 /* Puts what is pending. False: more words are needed. */
@@ -336,10 +339,13 @@ end_move(void)
 		now = state_after(now, count_of(now));
 		atomic_store_explicit(state, now, memory_order_seq_cst); // with gather(): see pointer_map_put_word()
 	}
+	/* A hook was left when all was done but for the last step: then the region may have grown since. */
+	if (moving.used_count < count_of(now))
+		moving.used_count = count_of(now);
 	gather(words);
 	while (!put_pending(words)) {
 		gather(words);
-		moving.count = next_count(moving.count);
+		moving.count = moving.count != 0 ? most_words_or(2 * moving.count) : PAGE_WORDS;
 		if (moving.used_count < moving.count)
 			moving.used_count = moving.count;
 	}
@@ -388,8 +394,9 @@ open_region(pointer_map_state *state, uint32_t seen)
 	uint32_t count = whole_pages(atomic_load_explicit(&usual_count, memory_order_relaxed) / 2);
 
 	/* release: who sees it open sees the zeros that arrange() left. Pairs with pointer_map_place_in(). */
-	(void)atomic_compare_exchange_strong_explicit(state, &seen, state_after(seen, count) | POINTER_MAP_OPEN,
-	                                              memory_order_release, memory_order_relaxed);
+	if (atomic_compare_exchange_strong_explicit(state, &seen, state_after(seen, count) | POINTER_MAP_OPEN,
+	                                            memory_order_release, memory_order_relaxed))
+		atomic_store_explicit(&usual_count, count, memory_order_relaxed); // fewer each time, until one grows
 }
 
 /* The place of an address, whose region is opened for it; none where it is being arranged, or no leaf can be had. */
@@ -485,6 +492,8 @@ put_large(uint64_t addr, struct address_block block, struct address_block *old)
 	struct pointer_map_large *large = large_of(leaf, addr);
 	bool was_stale = take_large(large, old) || take_word(pointer_map_place_in(leaf, addr), addr, old);
 
+	if (block.bytes >= POINTER_MAP_LARGE_BYTES)
+		atomic_store_explicit(&leaf->has_large, true, memory_order_relaxed);
 	atomic_store_explicit(&large->bytes, block.bytes, memory_order_relaxed);
 	block.bytes = 0;
 	atomic_store_explicit(&large->word, POINTER_MAP_PRESENT | pointer_map_pack_small(addr, block),
@@ -496,7 +505,7 @@ put_large(uint64_t addr, struct address_block block, struct address_block *old)
 static bool
 grow(struct pointer_map_leaf *leaf, uint64_t addr, uint32_t seen)
 {
-	uint32_t count = next_count(count_of(seen));
+	uint32_t count = most_words_or(whole_pages(count_of(seen) + count_of(seen) / 8 + 1)); // an eighth more
 
 	if (count == count_of(seen) || !arrange(leaf, addr, seen, count))
 		return false;
@@ -680,6 +689,8 @@ stretch_at(uint64_t start, uint64_t end, struct stretch *stretch)
 		stretch->first = 0;
 	else
 		stretch->until = (uint32_t)(place.first - stretch->words) + POINTER_MAP_PROBES;
+	if (stretch->until < stretch->first) // it was arranged meanwhile
+		stretch->until = stretch->first;
 	return true;
 }
 
@@ -745,7 +756,10 @@ pointer_map_visit_large(pointer_map_visitor *visitor, void *context)
 
 	for (uint64_t i = 0; i < listed; i++) {
 		uint64_t number = atomic_load_explicit(&table->list[i], memory_order_relaxed);
+		struct pointer_map_leaf *leaf = leaf_of(number << POINTER_MAP_LEAF_LOG2, false);
 
+		if (leaf == NULL || !atomic_load_explicit(&leaf->has_large, memory_order_relaxed))
+			continue;
 		(void)pointer_map_visit(number << POINTER_MAP_LEAF_LOG2, (number + 1) << POINTER_MAP_LEAF_LOG2, true, visitor,
 		                        context);
 	}
@@ -823,13 +837,14 @@ present_in(const pointer_map_word *words, uint32_t count)
 	return present;
 }
 
-/* Of regions that need half of their words at most. Returns the bytes. */
+/* Of regions that need half of their words at most, from `*next` on. Returns the bytes; of one that could not shrink all that it has. */
 static size_t
-trim_leaf(struct pointer_map_leaf *leaf, uint64_t addr, size_t most_bytes)
+trim_leaf(struct pointer_map_leaf *leaf, uint64_t addr, uint32_t *next, size_t most_bytes)
 {
 	size_t given = 0;
 
-	for (uint32_t region = 0; region < KMEM_LEAF_REGIONS && given < most_bytes; region++) {
+	for (; *next < KMEM_LEAF_REGIONS && given < most_bytes; (*next)++) {
+		uint32_t region = *next;
 		/* relaxed: a guess is enough, arrange() looks again. */
 		uint32_t state = atomic_load_explicit(&leaf->state[region], memory_order_relaxed);
 		uint32_t count = (state & POINTER_MAP_OPEN) != 0 ? count_of(state) : 0;
@@ -839,7 +854,7 @@ trim_leaf(struct pointer_map_leaf *leaf, uint64_t addr, size_t most_bytes)
 		if (count == 0 || wanted > count / 2 || !arrange(leaf, addr + region * REGION_BYTES, state, wanted))
 			continue;
 		state = atomic_load_explicit(&leaf->state[region], memory_order_relaxed);
-		given += count > count_of(state) ? (count - count_of(state)) * sizeof(pointer_map_word) : 0;
+		given += (count > count_of(state) ? count - count_of(state) : count) * sizeof(pointer_map_word);
 	}
 	return given;
 }
@@ -847,7 +862,8 @@ trim_leaf(struct pointer_map_leaf *leaf, uint64_t addr, size_t most_bytes)
 size_t
 pointer_map_trim(uint64_t leaves, size_t most_bytes)
 {
-	static uint64_t next; // in the list; under the turn
+	static uint64_t next;        // in the list; under the turn
+	static uint32_t next_region; // of that leaf
 	struct top *table = top_table(false);
 	size_t given = 0;
 
@@ -862,9 +878,11 @@ pointer_map_trim(uint64_t leaves, size_t most_bytes)
 		struct pointer_map_leaf *leaf = atomic_load_explicit(&table->leaf[number], memory_order_acquire);
 
 		if (leaf != NULL)
-			given += trim_leaf(leaf, number << POINTER_MAP_LEAF_LOG2, most_bytes - given);
-		if (given < most_bytes)
-			next++; // nothing is left in this one
+			given += trim_leaf(leaf, number << POINTER_MAP_LEAF_LOG2, &next_region, most_bytes - given);
+		if (leaf == NULL || next_region == KMEM_LEAF_REGIONS) {
+			next_region = 0;
+			next++;
+		}
 	}
 	turn_give(&visiting_turn);
 	return given;

@@ -70,6 +70,7 @@ struct pointer_map_large {
 
 struct pointer_map_leaf {
 	pointer_map_state state[KMEM_LEAF_REGIONS];
+	_Atomic bool has_large; // one of POINTER_MAP_LARGE_BYTES began here; relaxed
 	_Alignas(KMEM_LEAF_LARGE_AT) struct pointer_map_large large[1u << (KMEM_LEAF_LOG2 - KMEM_LARGE_LOG2)];
 	pointer_map_word words[];
 };
@@ -110,7 +111,7 @@ bool pointer_map_covers(uint64_t addr);
 typedef bool pointer_map_visitor(void *context, uint64_t addr, struct address_block block);
 size_t pointer_map_visit(uint64_t start, uint64_t end, bool is_large_only, pointer_map_visitor *visitor, void *context);
 
-/* The same for those of 16 KiB and more, wherever. Some may be shown twice. */
+/* The same for those of 16 KiB and more in leaves that had one of POINTER_MAP_LARGE_BYTES. Some may be shown twice. */
 void pointer_map_visit_large(pointer_map_visitor *visitor, void *context);
 
 /*
@@ -125,7 +126,7 @@ uint64_t pointer_map_lowest(uint64_t start, uint64_t end, bool *was_used);
 
 /*
  * Gives back memory of regions in which fewer blocks live than did: looks at the next `leaves` leaves (64 MiB of addresses each, round and
- * round), and stops when `most_bytes` went. Returns the bytes.
+ * round), and stops when `most_bytes` went, or were gone through in vain. Returns the bytes of both.
  */
 size_t pointer_map_trim(uint64_t leaves, size_t most_bytes);
 

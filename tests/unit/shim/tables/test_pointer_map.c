@@ -208,6 +208,22 @@ TEST_WITH(M5_the_map_follows_the_blocks, start_empty_own, NULL)
 	}
 }
 
+TEST_WITH(M5_a_dense_region_is_no_measure_for_those_after_it, start_empty_own, NULL)
+{
+	const struct address_block block = { 5, 5, 5 };
+	const uint64_t regions = 200;
+	size_t before;
+
+	for (uint64_t i = 0; i < 8192; i++)
+		put(0x340000000010 + i * 32, block, POINTER_MAP_STORED);
+	before = resident_bytes();
+	for (uint64_t region = 1; region <= regions; region++) {
+		for (uint64_t i = 0; i < 26; i++)
+			put(0x340000000010 + (region << POINTER_MAP_REGION_LOG2) + i * 10000, block, POINTER_MAP_STORED);
+	}
+	assert_in_range(resident_bytes() - before, 0, regions * 2 * 4096 + (64 << 10));
+}
+
 /* One call looks at as many leaves as it was told to, the next call goes on behind them. */
 TEST_WITH(M5_trim_goes_round, start_empty_own, NULL)
 {

@@ -70,6 +70,26 @@ TEST(M5_a_heap_that_moves_about_is_trimmed_once_a_minute)
 	assert_false(pointer_map_is_trim_due(GIB));
 }
 
+/* What is left of each region lies side by side: fewer words have no room for it. The work for that is bounded as well, and ends. */
+TEST(M5_regions_that_cannot_shrink_are_gone_through_once)
+{
+	enum { REGIONS = 150, BLOCKS = 8192, LEFT = 600 };
+	struct address_block block = { 5, 5, 5 };
+	struct address_block old;
+
+	for (uint64_t i = 0; i < (uint64_t)REGIONS * BLOCKS; i++)
+		assert_int_equal(pointer_map_put((const void *)(0x350000000010 + i * 32), block, &old), POINTER_MAP_STORED);
+	for (uint64_t i = 0; i < (uint64_t)REGIONS * BLOCKS; i++) {
+		if (i % BLOCKS >= LEFT)
+			assert_true(pointer_map_take((const void *)(0x350000000010 + i * 32), &block));
+	}
+	assert_false(pointer_map_is_trim_due(GIB));
+	(void)pointer_map_is_trim_due(0);
+	(void)trim(0, 40000 * SECOND_NS);
+	for (uint64_t i = 0; i < (uint64_t)REGIONS * BLOCKS; i++)
+		assert_int_equal(pointer_map_take((const void *)(0x350000000010 + i * 32), &block), i % BLOCKS < LEFT);
+}
+
 static const void *
 at_page(uint64_t page)
 {
