@@ -98,6 +98,13 @@ bool rank_domain_matches(const char *name, const char *wanted);
 void rank_leaks_classify(struct model *model);
 
 /*
+ * Of what looks like a leak, in order of places: is it a data set that was loaded once (rank_loads.c)? Sets `may_be_built_once` and
+ * `is_of_call`, and `leak` to steady where the loading is over. then() gets each line when it was judged.
+ */
+void rank_loads_judge(const struct model *model, struct model_site **leaking, size_t count,
+                      void then(const struct model *model, struct model_site **line, size_t count));
+
+/*
  * Rankings count the part of a site that is in memory: what was never touched holds nothing. At a peak: what is live and untouched now is
  * taken to have been untouched then, as far as it was there.
  */
