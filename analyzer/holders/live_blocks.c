@@ -232,7 +232,7 @@ read_extras(struct live_blocks *blocks, const struct signs *signs)
 	if (table == 0 || log2 > 24)
 		return;
 	(void)process_memory_scan(blocks->memory, reading.first, reading.first + (sizeof(struct kmem_slot) << log2),
-	                          (struct word_range){ PROCESS_MEMORY_PAGE, UINT64_C(1) << 47 }, see_slot, &reading);
+	                          (struct word_range){ PROCESS_MEMORY_PAGE, UINT64_C(1) << 57 }, see_slot, &reading);
 }
 
 struct leaf_reading {
@@ -351,7 +351,7 @@ live_blocks_read(const char *command, struct process_memory *memory, struct fail
 	if (!find_signs(command, memory, &signs, fail))
 		return NULL;
 	if (process_memory_half(memory, place_of(&signs, KMEM_TABLE_BLOCKS, 2)) % 2 != 0)
-		return fail_set(fail, EXIT_USAGE, "%s: the recorder was just giving memory back: try again", command), NULL;
+		return fail_set(fail, EXIT_USAGE, "%s: the recorder was just arranging its map: try again", command), NULL;
 	blocks = memory_zeroed(1, sizeof(*blocks));
 	blocks->memory = memory;
 	blocks->range.lowest = UINT64_MAX;

@@ -8,8 +8,8 @@
  *
  * A block of 16 KiB and more has no word. At most one of them begins in 16 KiB, so its place follows from its address alone.
  *
- * What is not covered (an address above 47 bits, no leaf where the address space is limited (ulimit -v), what comes while the words of its
- * region are being arranged by another thread) goes to an address table. Leaves take at most a fifth of a limited address space,
+ * What is not covered (an address above 47 bits, no leaf where the address space is limited (ulimit -v), what waited in vain for a thread that
+ * arranges words) goes to an address table. Leaves take at most a fifth of a limited address space,
  * enough for 3/4 of it over glibc, and the table is there from the start.
  *
  * Invariants, tested by number in tests/unit/shim/tables/test_pointer_map.c and, with threads, in tests/stress/pointer_map.c:
@@ -44,7 +44,7 @@
 #define TRIM_BYTES ((size_t)4 << 20)
 #define TRIM_PERIOD_NS UINT64_C(1000000000)
 #define ROUND_PERIOD_NS UINT64_C(60000000000)
-#define LOOKS_MAX 100u // of a take, while words are arranged; then the loss is counted
+#define LOOKS_MAX 100u // of a put or a take, while words are arranged; a take's loss is counted
 
 struct top {
 	_Atomic uint64_t words_log2; // constant, as the next; relaxed: top_table() orders both
@@ -367,11 +367,22 @@ complete_move(void)
 		end_move();
 }
 
-/* A region that is open gets `count` words, or as many more as its blocks need. False: another one is just being arranged. */
+/* Until no words are being arranged. False: in vain. */
 static bool
-arrange(struct pointer_map_leaf *leaf, uint64_t addr, uint32_t seen, uint32_t count)
+wait_for_move(void)
 {
-	if (!turn_take(&moving_lock.turn))
+	bool is_over = wait_lock_take(&moving_lock);
+
+	if (is_over)
+		wait_lock_give(&moving_lock);
+	return is_over;
+}
+
+/* A region that is open gets `count` words, or as many more as its blocks need. False: another one is being arranged. */
+static bool
+arrange(struct pointer_map_leaf *leaf, uint64_t addr, uint32_t seen, uint32_t count, bool waits)
+{
+	if (!(waits ? wait_lock_take(&moving_lock) : turn_take(&moving_lock.turn)))
 		return false;
 	if (atomic_load_explicit(&leaf->state[region_of(addr)], memory_order_relaxed) == seen) {
 		moving.addr = addr & ~(REGION_BYTES - 1);
@@ -501,13 +512,13 @@ put_large(uint64_t addr, struct address_block block, struct address_block *old)
 	return was_stale ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
 }
 
-/* More words for the region. False: it cannot have more, or not now. */
+/* More words for the region. False: it cannot have more, or was waited for in vain. */
 static bool
 grow(struct pointer_map_leaf *leaf, uint64_t addr, uint32_t seen)
 {
 	uint32_t count = most_words_or(whole_pages(count_of(seen) + count_of(seen) / 8 + 1)); // an eighth more
 
-	if (count == count_of(seen) || !arrange(leaf, addr, seen, count))
+	if (count == count_of(seen) || !arrange(leaf, addr, seen, count, true))
 		return false;
 	atomic_store_explicit(&usual_count, count, memory_order_relaxed);
 	return true;
@@ -527,12 +538,17 @@ enum pointer_map_put
 pointer_map_put_slow(uint64_t addr, struct address_block block, struct address_block *old)
 {
 	uint64_t word = POINTER_MAP_PRESENT | pointer_map_pack_small(addr, block);
-	struct pointer_map_place place;
 	bool was_stale = false;
 
 	if (block.bytes > POINTER_MAP_BYTES_MAX)
 		return put_large(addr, block, old);
-	while ((place = place_for(addr)).first != NULL) {
+	for (unsigned look = 0; look < LOOKS_MAX; look++) {
+		struct pointer_map_place place = place_for(addr);
+
+		if (place.state == NULL || (place.first == NULL && !wait_for_move()))
+			break;
+		if (place.first == NULL)
+			continue;
 		was_stale |= take_word(place, addr, old);
 		if (pointer_map_put_word(place, addr, word))
 			return was_stale ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
@@ -562,8 +578,7 @@ was_settled(struct pointer_map_leaf *leaf, uint64_t addr, uint32_t before)
 	atomic_thread_fence(memory_order_acquire); // the look first
 	if (is_settled(before))
 		return state_of(leaf, addr) == before;
-	if (wait_lock_take(&moving_lock))
-		wait_lock_give(&moving_lock);
+	(void)wait_for_move();
 	return false;
 }
 
@@ -851,7 +866,7 @@ trim_leaf(struct pointer_map_leaf *leaf, uint64_t addr, uint32_t *next, size_t m
 		uint32_t present = present_in(words_of(leaf, region), count);
 		uint32_t wanted = present != 0 ? whole_pages(present + present / 3 + POINTER_MAP_PROBES) : 0;
 
-		if (count == 0 || wanted > count / 2 || !arrange(leaf, addr + region * REGION_BYTES, state, wanted))
+		if (count == 0 || wanted > count / 2 || !arrange(leaf, addr + region * REGION_BYTES, state, wanted, false))
 			continue;
 		state = atomic_load_explicit(&leaf->state[region], memory_order_relaxed);
 		given += (count > count_of(state) ? count - count_of(state) : count) * sizeof(pointer_map_word);

@@ -76,6 +76,17 @@ def test_threads_that_free_each_others_blocks_are_exact(threads, programs, out, 
     check_ledger_site_by_site(wanted, document, FIGURES)
 
 
+def test_threads_that_grow_at_once_wait_for_the_map(programs, out):
+    """It gets more words for one of them at a time. Who did not wait had its blocks in a table that is small, then nowhere."""
+    threads, blocks = 32, 100_000
+    harness.ok(harness.run([programs("growing.c"), str(threads), str(blocks)], harness.shim_env(out)))
+
+    document = harness.report("sites", out, "--top", "100")
+    assert sum(site["live_count"] for site in document["sites"] if site["where"]["function"] == "keep") == threads * blocks
+    assert not {name: count for name, count in document["losses"].items() if count}
+    assert document["recording"]["crowded_blocks"] <= threads * blocks // 10_000  # where words lie as close as they can
+
+
 @pytest.mark.parametrize("exact", [False, True])
 def test_threads_say_how_far_the_peak_may_be_off(exact, programs, out, tmp_path):
     program, file = ledger_program(programs), tmp_path / "ledger"
