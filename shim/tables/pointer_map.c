@@ -230,7 +230,7 @@ state_after(uint32_t state, uint32_t count)
 
 /* ---- arranging the words of a region (M5) ---- */
 
-/* A region that got words, with as many as its neighbours need: relaxed, a hint. */
+/* So many words had the region that grew last, or half for each that was opened since: relaxed, a hint for the next one. */
 static _Atomic uint32_t usual_count = PAGE_WORDS;
 
 static struct {
@@ -252,13 +252,12 @@ whole_pages(uint32_t count)
 
 /*
  * A word is noted before it is removed: where a hook was left in between it may be put twice, which put_anew() sees, or put again after it was
- * taken.
+ * taken. From the last one: what is pending is put from its end, and in order of addresses words fit best.
  */
 static void
 gather(pointer_map_word *words)
 {
-	for (uint32_t i = moving.used_count;
-	     i-- > 0;) { // what is pending goes from its end: in order of addresses words fit best
+	for (uint32_t i = moving.used_count; i-- > 0;) {
 		uint64_t word = atomic_load_explicit(&words[i], memory_order_seq_cst); // see pointer_map_put_word()
 
 		while (word != 0 && moving.pending_count < sizeof(moving.pending) / sizeof(moving.pending[0])) {
@@ -294,9 +293,9 @@ put_anew(pointer_map_word *words, uint32_t count, uint64_t word)
 	return false;
 }
 
-/* So many words, but no more than a region can have. */
+/* So many words, or all that a region can have. */
 static uint32_t
-most_words_or(uint32_t count)
+as_many_as_can_be(uint32_t count)
 {
 	uint32_t most = 1u << pointer_map_words_log2;
 
@@ -345,7 +344,7 @@ end_move(void)
 	gather(words);
 	while (!put_pending(words)) {
 		gather(words);
-		moving.count = moving.count != 0 ? most_words_or(2 * moving.count) : PAGE_WORDS;
+		moving.count = moving.count != 0 ? as_many_as_can_be(2 * moving.count) : PAGE_WORDS;
 		if (moving.used_count < moving.count)
 			moving.used_count = moving.count;
 	}
@@ -516,7 +515,7 @@ put_large(uint64_t addr, struct address_block block, struct address_block *old)
 static bool
 grow(struct pointer_map_leaf *leaf, uint64_t addr, uint32_t seen)
 {
-	uint32_t count = most_words_or(whole_pages(count_of(seen) + count_of(seen) / 8 + 1)); // an eighth more
+	uint32_t count = as_many_as_can_be(whole_pages(count_of(seen) + count_of(seen) / 8 + 1)); // an eighth more
 
 	if (count == count_of(seen) || !arrange(leaf, addr, seen, count, true))
 		return false;
