@@ -425,7 +425,7 @@ where_without_user_code(const struct model_frame *const *frames, uint32_t count)
 }
 
 const struct model_frame *
-frame_rules_where(const struct model_frame *const *frames, uint32_t count)
+frame_rules_where(const struct model_frame *const *frames, uint32_t count, bool is_started_by_program)
 {
 	const struct model_frame *weak = NULL; // the user's, but says little
 	bool has_python = false;
@@ -445,6 +445,8 @@ frame_rules_where(const struct model_frame *const *frames, uint32_t count)
 		    (frame->kind == MODEL_FRAME_PYTHON || !has_python))
 			weak = frame;
 	}
+	if (weak != NULL && is_started_by_program && is_nameless(weak))
+		weak = NULL;
 	return weak != NULL ? weak : where_without_user_code(frames, count);
 }
 

@@ -42,8 +42,11 @@ bool frame_rules_is_machinery(const struct model_frame *frame, const struct mode
  * Innermost frame of the user's own code. In a stack with Python frames a native frame counts only with file and line.
  * Without user code the innermost Python frame outside the import system, then any Python frame, then the innermost named
  * native frame outside allocators; NULL when there is none.
+ *
+ * is_started_by_program  a program started the process: what it was given to run (`python -c`) nobody has typed, and nobody can open
  */
-const struct model_frame *frame_rules_where(const struct model_frame *const *frames, uint32_t count);
+const struct model_frame *frame_rules_where(const struct model_frame *const *frames, uint32_t count,
+                                            bool is_started_by_program);
 
 /*
  * Which top-level module was being imported ("torch"): of the outermost module body between the allocation and the user's code, or

@@ -84,6 +84,17 @@ scratch_reserve(struct process_stacks *stacks, size_t frames)
 	stacks->scratch = memory_zeroed(1, sizeof(struct build_stack) + stacks->scratch_room * sizeof(void *));
 }
 
+/* A forked child runs what its parent was given: the person's, where that is the first process. */
+static bool
+is_started_by_program(const struct process_stacks *stacks)
+{
+	const struct kmem_identity *first = stacks->build->processes[0].identity;
+	const struct kmem_identity *own = stacks->capture->identity;
+
+	return own->is_first == 0 &&
+	       (own->is_forked == 0 || memcmp(own->command, first->command, sizeof(own->command)) != 0);
+}
+
 /* The one copy of the stack in `scratch`. */
 static const struct build_stack *
 keep_stack(struct process_stacks *stacks)
@@ -104,7 +115,8 @@ keep_stack(struct process_stacks *stacks)
 	/* The frame that made the reservation names the allocator; the line is that of the frame that made it grow. */
 	uint32_t maker = (scratch->flags & KMEM_STACK_ESTIMATED) != 0 && scratch->frame_count > 1;
 
-	found->stack.where = frame_rules_where(scratch->frames + maker, scratch->frame_count - maker);
+	found->stack.where = frame_rules_where(scratch->frames + maker, scratch->frame_count - maker,
+	                                       is_started_by_program(stacks));
 	found->stack.import = "";
 	if (frame_rules_import(scratch->frames, scratch->frame_count, module))
 		found->stack.import = text_pool_add_text(build->pool, module);

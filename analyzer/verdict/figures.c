@@ -614,7 +614,7 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	                  : rank_is_too_new(line->telling)      ? "So few do not tell a leak from a load."                 \
 	                  : rank_is_of_constructor(facts->model, line->telling)                                            \
 	                      ? "A constructor makes it, in rounds of its own."                                            \
-	                      : "Little else was allocated meanwhile.")                                                    \
+	                      : "At least half of what was allocated meanwhile came from there.")                                                    \
 	TEST(same_line, is_same_line(facts, finding))                                                                      \
 	WORDS(next_growth, next_growth(facts, line))                                                                       \
 	FIGURE(before_last, true, "%s", UNITS_BYTES(amount_less(finding->whole_bytes, finding->bytes)))                    \

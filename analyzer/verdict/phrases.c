@@ -366,12 +366,12 @@ static const struct {
 	                            "[{!stacks_line}{?lines_released} Most of what lines held at the last sample was released afterwards.]" },
 	[FINDING_FREED] = { .text = " Freed memory was not given back: {freed_when}only about {used} ({used_share}) of the {whole} that malloc[ of {freed_process}] "
 	                            "had in memory was in use.|"
-	                            "[ A few blocks[, most of them allocated at {where},] keep {sparse} in memory until they are freed.]"
+	                            "[ Pages with a few live blocks each[, most of them allocated at {where},] keep {sparse} in memory until these are freed.]"
 	                            "[ malloc_trim(0) gives back [{?freed_later}at least ]{empty}: pages without any block.][ With {threads} threads MALLOC_ARENA_MAX=2 lets malloc keep less.]" },
 	[FINDING_LIVE] = { .text = " {moment} {bytes} was live[{?in_all} in all][{?on_host} on the host]"
 	                           "[, [{filled}]{in_memory} of it in memory[{!filled}{!end_sampled} at the last sample]]"
 	                           "[ in the {live_count} processes at work then][{!live_count}{?several} in {live_process}].|"
-	                           "[{?live_count} {live_process_bytes} of what was live was in {live_process}.]" },
+	                           "[{?live_count} {live_process_bytes} of what was live[{?in_memory} and in memory] was in {live_process}.]" },
 	[FINDING_IMPORTS] = { .text = "[{?after_line} Another {bytes} ({share})][{!after_line} {bytes} of {live_whole} ({share})] was left by imports." },
 	[FINDING_LINE] = { .text = " " PART_OF "{how} {where}[, through {entered}]." },
 	[FINDING_LINE_OF_ALL] = { .text = LINE_OF_ALL },

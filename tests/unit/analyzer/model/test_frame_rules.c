@@ -193,8 +193,27 @@ TEST(the_innermost_frame_of_the_users_is_where)
 		struct stack stack;
 
 		make_stack(&stack, cases[i].frames);
-		assert_string_equal(frame_rules_where(stack.pointers, stack.count)->function, cases[i].where);
+		assert_string_equal(frame_rules_where(stack.pointers, stack.count, false)->function, cases[i].where);
 	}
+}
+
+/* multiprocessing starts `python -c "from multiprocessing.spawn import spawn_main; ..."`: nobody can open that text. */
+TEST(what_a_program_gave_another_one_to_run_is_nobodys_line)
+{
+	static const char *const unpickled[][2] = {
+		{ "/usr/lib/python3.11/multiprocessing/spawn.py", "_main" },
+		{ "/usr/lib/python3.11/multiprocessing/spawn.py", "spawn_main" },
+		{ "<string>", "<module>" },
+		{ NULL, NULL },
+	};
+	static const char *const alone[][2] = { { "<string>", "<module>" }, { NULL, NULL } };
+	struct stack stack;
+
+	make_stack(&stack, unpickled);
+	assert_string_equal(frame_rules_where(stack.pointers, stack.count, true)->function, "_main");
+	assert_string_equal(frame_rules_where(stack.pointers, stack.count, false)->function, "<module>");
+	make_stack(&stack, alone);
+	assert_string_equal(frame_rules_where(stack.pointers, stack.count, true)->function, "<module>");
 }
 
 /* A loop of events, or a pool, says nothing of what it runs. */
@@ -219,7 +238,7 @@ TEST(what_the_standard_library_called_of_a_package_is_known)
 		make_stack(&stack, cases[i].frames);
 		const struct model_site site = { .frames = stack.pointers,
 			                             .frame_count = stack.count,
-			                             .where = frame_rules_where(stack.pointers, stack.count) };
+			                             .where = frame_rules_where(stack.pointers, stack.count, false) };
 		const struct model_frame *entered = model_entered_package(&site);
 
 		assert_string_equal(entered != NULL ? entered->function : "", cases[i].entered);
