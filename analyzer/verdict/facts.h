@@ -42,7 +42,7 @@ struct verdict_copies {
 /*
  * What was the memory of the processes made of that ran at the end? By their last samples. What two processes may share counts once.
  */
-#define VERDICT_PARTS_MAX 17
+#define VERDICT_PARTS_MAX 18
 /* In few kinds, as a bar shows them. */
 #define VERDICT_BAR_ROWS(BAR)                \
 	BAR(LINES, "lines")                      \
@@ -209,6 +209,7 @@ struct verdict_facts {
 	struct rank_line most_leaking; // the one that holds most of leaking_bytes; site_count == 0: none
 	struct rank_line swept;        // of class swept, the one that held most; site_count == 0: none
 	const struct model_process *top_live_process; // the one of these that has nearly all of it; NULL = none has
+	uint32_t top_live_copies;    // so many processes hold about as much of top_live each; 0 = not so
 	uint32_t top_live_processes; // 0: all of top_live is part of live_bytes; else a sum over so many processes
 	uint32_t top_peak_processes; // the same of top_peak and peak_bytes
 	struct verdict_copies copies;

@@ -220,6 +220,29 @@ process_of(const struct verdict_facts *facts, const struct ranked *live, const s
 	return its_bytes >= all_bytes / 100 * ONE_PROCESS_PERCENT ? &facts->model->processes[process] : NULL;
 }
 
+#define ALIKE_PART 4 // of a sum: with less more, each of its processes would hold what the first one does
+
+/* Does each process that has the line hold about as much of it: one thing, made as often? 0 = no. Else how many do. What they share is one. */
+static uint32_t
+copies_of(const struct verdict_facts *facts, const struct ranked *live, const struct rank_line *line)
+{
+	enum domain_kind kind = facts->model->domains[line->domain].id.kind;
+	uint64_t count = line->largest->process_count;
+	uint64_t all_bytes = 0;
+	uint64_t most_bytes = 0;
+
+	for (size_t i = 0; i < line->site_count; i++) {
+		const struct model_site *site = live->sites[line->first_site + i];
+
+		all_bytes += site->live_bytes;
+		most_bytes += site->most_live_bytes;
+	}
+	return count > 1 && most_bytes != 0 && kind != DOMAIN_SHARED && kind != DOMAIN_FILE &&
+	               most_bytes <= (all_bytes + all_bytes / ALIKE_PART) / count
+	           ? (uint32_t)count
+	           : 0;
+}
+
 #define BESIDE_PART 20                         // of all that is live: less is not worth a sentence,
 #define WORTH_BESIDE_BYTES (UINT64_C(1) << 20) // and less than this never; ACCUMULATING_BYTES always are
 
@@ -512,6 +535,8 @@ verdict_live_gather(struct verdict_facts *facts)
 		(void)is_line_of(live, &facts->top_live, is_meant, model_site_live, &facts->top_live_processes);
 	if (facts->top_live_processes > 1)
 		facts->top_live_process = process_of(facts, live, &facts->top_live, false);
+	if (facts->top_live.site_count != 0)
+		facts->top_live_copies = copies_of(facts, live, &facts->top_live);
 	find_kept_way(facts, live);
 	struct rank_line *told[] = { &facts->top_live, &facts->next_live, &facts->beside };
 	EACH (line, told, COUNT_OF(told)) {

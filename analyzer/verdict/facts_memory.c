@@ -100,9 +100,18 @@ verdict_find_untouched(struct verdict_facts *facts, const struct ranked *live)
 		if (!line->is_import && (most == NULL || line->untouched_bytes > most->untouched_bytes))
 			most = line;
 	}
-	if (most != NULL && most->untouched_bytes >= UNTOUCHED_BYTES &&
-	    most->untouched_bytes >= asked_bytes / UNTOUCHED_PART && most->untouched_bytes >= untouched_bytes / 2)
-		facts->untouched = *most;
+	if (most == NULL || most->untouched_bytes < UNTOUCHED_BYTES ||
+	    most->untouched_bytes < asked_bytes / UNTOUCHED_PART || most->untouched_bytes < untouched_bytes / 2)
+		return;
+	facts->untouched = *most;
+	/* What the line holds in other kinds of memory may be there: of all that it asked for that is not nothing. */
+	EACH (line, live->lines, live->line_count) {
+		if (line == most || line->where == NULL || line->where != most->where || line->is_import ||
+		    !domain_is_host(facts->model->domains[line->domain].id.kind))
+			continue;
+		facts->untouched.live_bytes += line->live_bytes;
+		facts->untouched.untouched_bytes += line->untouched_bytes;
+	}
 }
 
 bool
@@ -449,6 +458,7 @@ verdict_is_freed_first(const struct verdict_facts *facts)
 
 enum part {
 	PART_LINES,
+	PART_SHARED,
 	PART_FREED,
 	PART_ARENAS,
 	PART_MALLOC,
@@ -474,6 +484,7 @@ static const struct {
 	enum verdict_bar bar;
 } part_rows[] = {
 	[PART_LINES] = { "live at recorded lines", VERDICT_BAR_LINES },
+	[PART_SHARED] = { "shared memory that recorded lines mapped", VERDICT_BAR_LINES },
 	[PART_FREED] = { "freed memory that malloc keeps", VERDICT_BAR_FREED },
 	[PART_ARENAS] = { "free in arenas of small Python objects", VERDICT_BAR_FREED },
 	[PART_MALLOC] = { "malloc's, beyond what is live", VERDICT_BAR_FREED }, // its pages were not sampled
@@ -505,6 +516,16 @@ live_of(const struct model *model, enum domain_kind kind)
 	const struct model_domain *found = FIRST(domain, model->domains, model->domain_count, domain->id.kind == kind);
 
 	return found != NULL ? amount_less(found->live_bytes, found->untouched_bytes) : 0;
+}
+
+/* What one process has of the shared memory that lines mapped: the others have the same. */
+static uint64_t
+shared_live(const struct model *model)
+{
+	return SUM_OF(site, model->sites, model->site_count,
+	              model->domains[site->domain].id.kind == DOMAIN_SHARED
+	                  ? amount_less(site->most_live_bytes ?: site->live_bytes, site->untouched_bytes)
+	                  : 0);
 }
 
 /* Arenas of small Python objects that are recorded one by one, as blocks of the heap (--python-objects). */
@@ -562,8 +583,7 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 	uint64_t library_bytes = is_alone
 	                             ? amount_lesser(live_of(facts->model, DOMAIN_LIBRARY), look[KMEM_RESIDENT_RESERVED])
 	                             : 0;
-	uint64_t shared_bytes = is_alone ? amount_lesser(live_of(facts->model, DOMAIN_SHARED), look[KMEM_RESIDENT_SHARED])
-	                                 : 0;
+	uint64_t shared_bytes = amount_lesser(shared_live(facts->model), look[KMEM_RESIDENT_SHARED]);
 	uint64_t freed_bytes = amount_lesser(amount_less(freed_at_sample(&process->heap_sample), inherited_bytes),
 	                                     malloc_bytes);
 	uint64_t beyond_bytes = 0;
@@ -590,13 +610,14 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 	parts[PART_MALLOC] += beyond_bytes;
 	parts[PART_ARENAS] += arena_bytes - object_bytes + rest_bytes;
 	parts[PART_LINES] += object_bytes + malloc_bytes - freed_bytes - beyond_bytes + look[KMEM_RESIDENT_MMAP] +
-	                     look[KMEM_RESIDENT_PYTHON_ARENA] - rest_bytes + library_bytes + shared_bytes;
+	                     look[KMEM_RESIDENT_PYTHON_ARENA] - rest_bytes + library_bytes;
 	parts[PART_FREED] += freed_bytes;
 	parts[PART_RESERVED] += look[KMEM_RESIDENT_RESERVED] - library_bytes - arena_bytes;
 	parts[PART_OWN] += look[KMEM_RESIDENT_OWN];
 	parts[PART_STACKS] += look[KMEM_RESIDENT_STACKS];
 	parts[PART_OTHER] += look[KMEM_RESIDENT_OTHER];
 	/* Processes of one program have these together. */
+	parts[PART_SHARED] = amount_greater(parts[PART_SHARED], shared_bytes);
 	parts[PART_FILES] = amount_greater(parts[PART_FILES],
 	                                   look[KMEM_RESIDENT_FILE] + look[KMEM_RESIDENT_SHARED] - shared_bytes);
 	parts[PART_PROGRAM] = amount_greater(parts[PART_PROGRAM], look[KMEM_RESIDENT_PROGRAM]);
@@ -716,7 +737,7 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 	parts[PART_LATER] = last_bytes - memory->sample_bytes;
 	for (unsigned i = 0; i < PARTS; i++)
 		memory->bytes += parts[i];
-	memory->lines_bytes = parts[PART_LINES];
+	memory->lines_bytes = parts[PART_LINES] + parts[PART_SHARED];
 	memory->own_bytes = parts[PART_OWN];
 	memory->program_bytes = parts[PART_PROGRAM];
 	memory->files_bytes = parts[PART_FILES];

@@ -121,13 +121,15 @@ put_end(const struct told *told, char text[FIGURE_BYTES])
 static void
 put_with(const struct told *told, char text[FIGURE_BYTES])
 {
-	const struct verdict_memory *memory = &told->facts->memory;
+	const struct verdict_facts *facts = told->facts;
 
-	if (verdict_has_bar(told->facts))
-		put(text, ", with %s %s", UNITS_BYTES(memory->bytes),
-		    memory->is_of_container       ? "in use"
-		    : told->facts->live_count > 1 ? "in memory in all its processes"
-		                                  : "in memory");
+	if (verdict_has_bar(facts))
+		put(text, ", with %s %s", UNITS_BYTES(facts->memory.bytes),
+		    facts->memory.is_of_container         ? "in use"
+		    : facts->live_count > 1               ? "in memory in all its processes"
+		    : facts->live_process == facts->process ? "in memory"
+		                                            : TEXT(PLACE_TEXT_BYTES + 16, "in memory in %s",
+		                                                   verdict_process_text(facts->live_process, PLACE_ROOM)));
 }
 
 /* "Its child process train.py (pid 7) ended without a clean exit. It held 31 MiB." */
@@ -315,6 +317,8 @@ put_in_processes(const struct told *told, char text[FIGURE_BYTES])
 
 	if (!is_peak && facts->top_live_process != NULL)
 		put(text, "nearly all of it in %s", verdict_process_text(facts->top_live_process, PLACE_ROOM));
+	else if (!is_peak && facts->top_live_copies != 0)
+		put(text, "about as much in each of %" PRIu32 " of them", facts->top_live_copies);
 	else if (processes > 1 && facts->model->domains[told->finding->line.domain].id.kind != DOMAIN_SHARED)
 		put(text, "in %" PRIu32 " of them", processes);
 }
@@ -625,6 +629,7 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	TEST(shared_line, facts->model->domains[line->domain].id.kind == DOMAIN_SHARED)                                    \
 	WORDS(arena_words, arena_words(facts, finding))                                                                    \
 	PUT(in_processes)                                                                                                  \
+	COUNT(copies, facts->top_live_copies)                                                                              \
 	/* the peak */                                                                                                     \
 	PUT(peak_kind)                                                                                                     \
 	TEST(own_peak, facts->peak_process == facts->process)                                                              \

@@ -373,7 +373,7 @@ static const struct {
 	                           "[ in the {live_count} processes at work then][{!live_count}{?several} in {live_process}].|"
 	                           "[{?live_count} {live_process_bytes} of what was live[{?in_memory} and in memory] was in {live_process}.]" },
 	[FINDING_IMPORTS] = { .text = "[{?after_line} Another {bytes} ({share})][{!after_line} {bytes} of {live_whole} ({share})] was left by imports." },
-	[FINDING_LINE] = { .text = " " PART_OF "{how} {where}[, through {entered}]." },
+	[FINDING_LINE] = { .text = " " PART_OF "{how} {where}[, through {entered}][, about as much in each of {copies} processes]." },
 	[FINDING_LINE_OF_ALL] = { .text = LINE_OF_ALL },
 	[FINDING_PEAK_LINE_OF_ALL] = { .text = LINE_OF_ALL },
 	[FINDING_ACCUMULATES] = { .text = " It {growth}.[ Only {growing} of it grows.]" GENERATIONS "[ {kept_steps}.]" },

@@ -361,7 +361,7 @@ scene_look(struct hand_model *hand, char **rest)
 		[KMEM_RESIDENT_OTHER] = "other",         [KMEM_RESIDENT_BRK] = "brk",           [KMEM_RESIDENT_HEAP] = "heap",
 		[KMEM_RESIDENT_MMAP] = "mmap",           [KMEM_RESIDENT_RESERVED] = "reserved", [KMEM_RESIDENT_FILE] = "file",
 		[KMEM_RESIDENT_PROGRAM] = "program",     [KMEM_RESIDENT_STACKS] = "stacks",     [KMEM_RESIDENT_OWN] = "own",
-		[KMEM_RESIDENT_INHERITED] = "inherited",
+		[KMEM_RESIDENT_INHERITED] = "inherited", [KMEM_RESIDENT_SHARED] = "shared",
 	};
 	char *value;
 

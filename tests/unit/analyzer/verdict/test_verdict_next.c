@@ -50,6 +50,29 @@ TEST(a_queue_is_named_where_another_line_releases_some)
 	}
 }
 
+/* Each of four workers builds the same index. */
+TEST(what_each_process_makes_for_itself_is_shared_or_made_less_often)
+{
+	static const struct {
+		const char *line, *advised;
+		bool is_told;
+	} cases[] = {
+		{ "heap:41 400M process_count=4 most_live_bytes=125M", "share-among-processes", true },
+		{ "heap:41 400M process_count=4 most_live_bytes=126M", "hold-less", false }, // one of them has more
+		{ "heap:41 400M process_count=1 most_live_bytes=400M", "hold-less", false },
+		{ "heap:41 400M leak process_count=4 most_live_bytes=100M volume_bytes=420M", "share-among-processes", true },
+		{ "heap:41 400M leak process_count=4 most_live_bytes=100M volume_bytes=4G", "release-blocks", true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		told(NULL, cases[i].advised, "%s; process live_bytes=100M; oom; child name=a; child name=b; child name=c",
+		     cases[i].line);
+		said(cases[i].is_told ? "about as much in each of 4" : "!about as much");
+	}
+	told(NULL, NULL, "%s; exit 0; child name=a", cases[0].line);
+	next("!run fewer");
+}
+
 /* No look follows mappings. */
 TEST(what_keeps_mappings_is_looked_for_by_the_user)
 {
