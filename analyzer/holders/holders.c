@@ -57,7 +57,7 @@ struct choice {
 /* ---- which lines, which blocks ---- */
 
 ORDER_OF_POINTERS(compare_lines, struct site_line,
-                  order_numbers(b->live_bytes, a->live_bytes) ?: order_numbers((uintptr_t)a, (uintptr_t)b))
+                  order_numbers(b->memory_bytes, a->memory_bytes) ?: order_numbers((uintptr_t)a, (uintptr_t)b))
 
 static void
 choose_lines(const struct site_lines *lines, uint64_t top, struct choice *choice, struct holders *holders)
@@ -69,17 +69,17 @@ choose_lines(const struct site_lines *lines, uint64_t top, struct choice *choice
 	choice->place_of = memory_zeroed(lines->count, sizeof(*choice->place_of));
 	for (size_t i = 0; i < lines->count; i++) {
 		sorted[i] = &lines->lines[i];
-		all_bytes += lines->lines[i].live_bytes;
+		all_bytes += lines->lines[i].memory_bytes;
 	}
 	SORT(sorted, lines->count, compare_lines);
 	for (size_t i = 0; i < lines->count; i++) {
 		uint32_t number = (uint32_t)(sorted[i] - lines->lines);
 		uint64_t *left_out = site_lines_is_of_import(lines, number)                       ? &holders->import_lines
-		                     : sorted[i]->live_bytes < all_bytes / HOLDERS_SHARE_MIN      ? &holders->small_lines
+		                     : sorted[i]->memory_bytes < all_bytes / HOLDERS_SHARE_MIN    ? &holders->small_lines
 		                     : choice->count == HOLDERS_LINES_MAX || choice->count >= top ? &holders->more_lines
 		                                                                                  : NULL;
 
-		if (sorted[i]->site == NULL || sorted[i]->live_bytes == 0)
+		if (sorted[i]->site == NULL || sorted[i]->memory_bytes == 0)
 			continue;
 		if (left_out != NULL) {
 			(*left_out)++;

@@ -185,14 +185,14 @@ look(int fd, const char *pid, const struct model *model, const struct holders *n
 	model_holders_free(&holders);
 }
 
-/* What is live, and what was allocated in all. */
+/* What is live and in memory, and what was allocated in all. */
 static void
 measure(const struct model *model, struct holders *now)
 {
 	for (size_t i = 0; i < model->site_count; i++) {
 		if (model->domains[model->sites[i].domain].id.kind != DOMAIN_HEAP)
 			continue;
-		now->leak_bytes += model->sites[i].live_bytes;
+		now->leak_bytes += rank_live_in_memory(&model->sites[i]);
 		now->volume_bytes += model->sites[i].allocated_bytes;
 	}
 }

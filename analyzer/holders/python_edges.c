@@ -348,9 +348,16 @@ dict_edge(struct python_objects *python, const struct python_object *object, uin
 
 /* ---- attributes ---- */
 
-/* The name is in the table of members of a type of C. */
+/* A member that is an object, or a text of C (structmember.h): the others are numbers, and some look like addresses. */
 static bool
-member_of(struct python_objects *python, const struct python_type *type, uint64_t offset, char name[PYTHON_NAME_BYTES])
+is_reference(uint32_t member_type)
+{
+	return member_type == 5 || member_type == 6 || member_type == 16;
+}
+
+/* The name is in the table of members of a type of C. A number keeps nothing alive. */
+static bool
+member_of(struct python_objects *python, const struct python_type *type, uint64_t offset, struct python_edge *edge)
 {
 	uint64_t members = WORD(type->addr + TYPE_MEMBERS);
 
@@ -359,8 +366,10 @@ member_of(struct python_objects *python, const struct python_type *type, uint64_
 
 		if (text == 0)
 			break;
-		if (WORD(members + i * MEMBER_BYTES + 16) == offset + python->shift)
-			return process_memory_text(python->memory, text, name, PYTHON_NAME_BYTES);
+		if (WORD(members + i * MEMBER_BYTES + 16) != offset + python->shift)
+			continue;
+		edge->role = is_reference(HALF(members + i * MEMBER_BYTES + 8)) ? PYTHON_MEMBER_OBJECT : PYTHON_MEMBER_BORROWED;
+		return process_memory_text(python->memory, text, edge->name, PYTHON_NAME_BYTES);
 	}
 	return false;
 }
@@ -412,7 +421,7 @@ attribute_edge(struct python_objects *python, struct python_type *type, uint64_t
 			member_edge("__dict__", PYTHON_MEMBER_NAMES, edge); // before members: of a type of C one says where it is
 			return;
 		}
-		if (member_of(python, of, offset, edge->name) || slot_of(python, of, offset, edge->name))
+		if (member_of(python, of, offset, edge) || slot_of(python, of, offset, edge->name))
 			return;
 		of = python_objects_type(python, of->base);
 	}

@@ -461,13 +461,15 @@ sure_if(bool is_so)
 	return is_so ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
 }
 
-/* References of a code object are from its first one to its last one; caches and borrowed words lie behind. */
+/* References of a code object are from its first one to its last one; caches lie behind. What bytecode remembers beside an instruction is borrowed. */
 static enum python_hold
 code_hold(const struct python_objects *python, int64_t offset)
 {
 	int64_t first = python->shape->has_shaped_keys ? 24 : 48;
 	int64_t end = python->shape->has_shaped_keys ? 144 : 128;
 
+	if (python->shape->instruction == PYTHON_INSTRUCTION_POINTER && offset >= python->shape->code_bytecode)
+		return PYTHON_HOLD_NOT;
 	return offset >= first && offset < end ? PYTHON_HOLD_SURE : PYTHON_HOLD_PERHAPS;
 }
 
@@ -601,9 +603,10 @@ kind_hold(struct python_objects *python, const struct python_object *object, int
 	case PYTHON_CODE:
 		return code_hold(python, offset);
 	case PYTHON_TYPE:
-		return offset == TYPE_BASE || offset == TYPE_DICT || (offset >= TYPE_BASES && offset <= TYPE_SUBCLASSES)
-		           ? PYTHON_HOLD_SURE
-		           : PYTHON_HOLD_PERHAPS;
+		if (offset == TYPE_BASE || offset == TYPE_DICT || (offset >= TYPE_BASES && offset <= TYPE_SUBCLASSES))
+			return PYTHON_HOLD_SURE;
+		return other_hold(python, object, object->addr + (uint64_t)offset) == PYTHON_HOLD_NOT ? PYTHON_HOLD_NOT
+		                                                                                     : PYTHON_HOLD_PERHAPS;
 	case PYTHON_FRAME: // where its frame is not inside
 		if (python->shape->frame_inline != 0 && offset >= python->shape->frame_inline)
 			return PYTHON_HOLD_NOT;

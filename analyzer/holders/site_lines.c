@@ -68,6 +68,7 @@ site_lines_make(const struct model *model, bool has_objects, struct site_lines *
 		struct site_line *line = &lines->lines[lines->count - 1];
 
 		line->live_bytes += site->live_bytes;
+		line->memory_bytes += rank_live_in_memory(site);
 		line->live_count += site->live_count;
 		if ((site->import != NULL && site->import[0] != '\0') ||
 		    rank_is_start_up(site)) // "" is no import that is known

@@ -18,6 +18,7 @@
 struct site_line {
 	const struct model_site *site; // the first of them; NULL of number 0
 	uint64_t live_bytes;           // as the capture has it
+	uint64_t memory_bytes;         // of these, in memory: what was never touched fills nothing
 	uint64_t live_count;
 	bool is_estimated;       // small Python objects: a sample is all that is known
 	uint64_t imported_bytes; // of these: what a module keeps that was imported

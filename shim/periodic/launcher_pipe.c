@@ -151,6 +151,8 @@ launcher_pipe_beat(const struct memory_limits_now *now, uint64_t live_bytes)
 
 	if (space_bytes != 0 && (space_bytes < limit_bytes || limit_bytes == 0))
 		limit_bytes = space_bytes;
+	else if (now->resident_bytes != 0 && now->resident_bytes < live_bytes)
+		live_bytes = now->resident_bytes; // what was never touched fills no memory: with it the first look would be the last one
 	if (limit_bytes != 0 && live_bytes >= limit_bytes / PART && live_bytes >= next && may_ask() && has_memory(now) &&
 	    atomic_compare_exchange_strong_explicit(&next_bytes, &next, live_bytes + live_bytes / PART,
 	                                            memory_order_relaxed, memory_order_relaxed))

@@ -24,6 +24,7 @@
 static char folder[64];
 static int pipe_end;
 static uint64_t space_limit_bytes; // of the beats
+static uint64_t untouched_bytes;   // of what is live
 
 static int
 start(void **state)
@@ -74,7 +75,7 @@ beat(uint64_t live_bytes, uint64_t used_bytes, uint64_t limit_bytes)
 {
 	static char text[64];
 
-	launcher_pipe_beat(&(struct memory_limits_now){ .resident_bytes = live_bytes,
+	launcher_pipe_beat(&(struct memory_limits_now){ .resident_bytes = live_bytes - untouched_bytes,
 	                                                .space_limit_bytes = space_limit_bytes,
 	                                                .cgroup_bytes = used_bytes,
 	                                                .limit_bytes = limit_bytes,
@@ -122,6 +123,19 @@ TEST_IN_CHILD(a_limit_of_addresses_is_a_limit)
 	space_limit_bytes = 2 * LIMIT; // the smaller one counts
 	launcher_pipe_forked();
 	ASSERT_IN_CHILD(strcmp(beat(128 * MIB, 200 * MIB, LIMIT), "4711 1073741824\n") == 0);
+}
+
+/* numpy.empty() of 4 GiB is no reason to look, nor the measure of what comes after it. */
+TEST_IN_CHILD(L1_what_was_never_touched_does_not_count)
+{
+	start_process(1);
+	untouched_bytes = 4 * LIMIT;
+	ASSERT_IN_CHILD(beat(4 * LIMIT + 127 * MIB, 200 * MIB, LIMIT)[0] == '\0');
+	ASSERT_IN_CHILD(beat(4 * LIMIT + 128 * MIB, 200 * MIB, LIMIT)[0] != '\0');
+	ASSERT_IN_CHILD(beat(4 * LIMIT + 144 * MIB, 200 * MIB, LIMIT)[0] != '\0');
+	space_limit_bytes = 512 * MIB; // addresses are taken all the same
+	launcher_pipe_forked();
+	ASSERT_IN_CHILD(beat(4 * LIMIT + 10 * MIB, 200 * MIB, LIMIT)[0] != '\0');
 }
 
 TEST_IN_CHILD(nobody_is_asked_where_nobody_looks)
