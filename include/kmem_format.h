@@ -773,6 +773,7 @@ struct kmem_kill_counters {
 };
 
 #define KMEM_LAUNCHER_SYSTEM_ALLOCATORS 1u // run --system-allocators: known libraries were switched to malloc
+#define KMEM_LAUNCHER_LOOK_KILLED 2u       // a look at who holds what was killed; `after` does not count it
 
 /* Filled by `kmemshim run` after the program ended; own checksum, written with one pwrite. */
 struct kmem_launcher {

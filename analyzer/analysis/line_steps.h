@@ -15,10 +15,11 @@
 #include "analysis/rank.h"
 
 struct line_steps {
-	uint64_t count;                 // since the line began; 0 = not known
-	uint64_t bytes;                 // that it kept in each, as far as it grows
-	uint64_t bytes_per_hour;        // 0 = the run was too short to tell
-	bool is_one_block;              // in each, about
+	uint64_t count;          // 0 = not known
+	uint64_t bytes;          // that it kept in each, as far as it grows
+	uint64_t bytes_per_hour; // 0 = the run was too short to tell
+	bool is_one_block;       // in each, about
+	uint64_t since_ms;       // of the run: what the line holds of before is in none of these; 0 = not much, or nothing
 	const struct model_steps *from; // what they are
 };
 

@@ -606,7 +606,7 @@ kind_hold(struct python_objects *python, const struct python_object *object, int
 		if (offset == TYPE_BASE || offset == TYPE_DICT || (offset >= TYPE_BASES && offset <= TYPE_SUBCLASSES))
 			return PYTHON_HOLD_SURE;
 		return other_hold(python, object, object->addr + (uint64_t)offset) == PYTHON_HOLD_NOT ? PYTHON_HOLD_NOT
-		                                                                                     : PYTHON_HOLD_PERHAPS;
+		                                                                                      : PYTHON_HOLD_PERHAPS;
 	case PYTHON_FRAME: // where its frame is not inside
 		if (python->shape->frame_inline != 0 && offset >= python->shape->frame_inline)
 			return PYTHON_HOLD_NOT;

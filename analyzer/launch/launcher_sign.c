@@ -86,7 +86,8 @@ launcher_sign(const struct launch *launch, char *path)
 		kill_counters_leave_out(&signature.after, &header->identity.before, launch->killed_looks);
 		signature.is_filled = 1;
 		signature.wait_status = launch->wait_status;
-		signature.flags = launch->has_system_allocators ? KMEM_LAUNCHER_SYSTEM_ALLOCATORS : 0;
+		signature.flags = (launch->has_system_allocators ? KMEM_LAUNCHER_SYSTEM_ALLOCATORS : 0) |
+		                  (launch->killed_looks != 0 ? KMEM_LAUNCHER_LOOK_KILLED : 0);
 		signature.max_resident_bytes = launch->max_resident_bytes;
 		signature.ended_realtime_ns = launch->ended_realtime_ns;
 		signature.checksum = kmem_checksum(KMEM_CHECKSUM_START, (const char *)&signature + sizeof(signature.checksum),

@@ -170,10 +170,10 @@ is_childs_peak(const struct verdict_facts *facts)
 ADVICE_TEST(is_copied, facts->refused == NULL && facts->copies.bytes > facts->top_live.live_bytes / 2)
 ADVICE_TEST(is_copied_too, facts->refused == NULL && facts->copies.child_count != 0 && facts->top_live.site_count != 0)
 /* What may be a load is one as often as there are processes; a leak that each of them has is the leak. */
-ADVICE_TEST(is_copied_by_each, facts->refused == NULL && facts->top_live_copies != 0 && verdict->end != VERDICT_END_OK &&
-                                   !verdict_is_backlog(facts) &&
-                                   (facts->top_live.leak != MODEL_LEAK_LEAK ||
-                                    rank_may_be_built_once(facts->top_live.telling)))
+ADVICE_TEST(is_copied_by_each,
+            facts->refused == NULL && facts->top_live_copies != 0 && verdict->end != VERDICT_END_OK &&
+                !verdict_is_backlog(facts) &&
+                (facts->top_live.leak != MODEL_LEAK_LEAK || rank_may_be_built_once(facts->top_live.telling)))
 ADVICE_TEST(is_killed_child_in_arenas, verdict->cause == VERDICT_CHILD_KILLED && is_childs_peak(facts) &&
                                            verdict_is_arena(facts, &facts->top_peak) &&
                                            !verdict_is_rest_of_arenas(&facts->top_peak))

@@ -128,12 +128,12 @@ holder_text(const struct holders_way *way, bool is_grown_elsewhere, char text[HO
 		const size_t named = is_of_call ? name_in_call(way, container) : 0;
 		const bool is_named = named < container;
 
-		is_grown_elsewhere = is_grown_elsewhere || (!is_named && way->grown_at[0] != '\0'); // else nobody knows which one
+		is_grown_elsewhere = is_grown_elsewhere ||
+		                     (!is_named && way->grown_at[0] != '\0'); // else nobody knows which one
 		(void)snprintf(
 			text, HOLDER_BYTES, "the %s%s%s (%s items at the look%s%s)", way->container, is_named ? " at " : "",
 			is_named ? verdict_way_text(way, named, container - named, false, VERDICT_WAY_ROOM) : "",
-			UNITS_COUNT(way->items), is_grown_elsewhere ? ", grown at " : "",
-			is_grown_elsewhere ? way->grown_at : "");
+			UNITS_COUNT(way->items), is_grown_elsewhere ? ", grown at " : "", is_grown_elsewhere ? way->grown_at : "");
 		return true;
 	}
 	(void)verdict_way_text(way, first, sure + is_cut - first, is_cut, text);
@@ -301,6 +301,8 @@ often_text(const struct verdict_facts *facts, const struct rank_line *line, char
 		return "often a container that grows, a cache, or a release that is missing";
 	if (verdict_has_tensors(facts->model))
 		return "often a list that is appended to, a running sum of tensors, or a cache";
+	if (drain == NULL && facts->model->domains[line->domain].id.kind == DOMAIN_PYTHON_OBJECT)
+		return "often a list that is appended to, a cache, or objects in circles while the garbage collector is off (gc.disable)";
 	if (drain == NULL)
 		return "often a list that is appended to, or a cache";
 	return memory_text_in(text, PLACE_TEXT_BYTES + 128,

@@ -209,7 +209,7 @@ struct verdict_facts {
 	struct rank_line most_leaking; // the one that holds most of leaking_bytes; site_count == 0: none
 	struct rank_line swept;        // of class swept, the one that held most; site_count == 0: none
 	const struct model_process *top_live_process; // the one of these that has nearly all of it; NULL = none has
-	uint32_t top_live_copies;    // so many processes hold about as much of top_live each; 0 = not so
+	uint32_t top_live_copies;                     // so many processes hold about as much of top_live each; 0 = not so
 	uint32_t top_live_processes; // 0: all of top_live is part of live_bytes; else a sum over so many processes
 	uint32_t top_peak_processes; // the same of top_peak and peak_bytes
 	struct verdict_copies copies;
@@ -287,6 +287,8 @@ bool verdict_is_arena(const struct verdict_facts *facts, const struct rank_line 
 bool verdict_is_rest_of_arenas(const struct rank_line *line);
 /* What a look found of the line; NULL: nobody looked at it. */
 const struct holders_line *verdict_holders_of(const struct verdict_facts *facts, const struct rank_line *line);
+/* Its blocks are such as a look follows, and nobody looked at them. */
+bool verdict_is_unlooked(const struct verdict_facts *facts, const struct rank_line *line);
 /* So much is most of what was live, without what imports left. */
 bool verdict_is_most_of_live(const struct verdict_facts *facts, uint64_t bytes);
 /* Most of what was live is of a line of class leak. */

@@ -116,6 +116,14 @@ verdict_holders_of(const struct verdict_facts *facts, const struct rank_line *li
 }
 
 bool
+verdict_is_unlooked(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	enum domain_kind kind = facts->model->domains[line->domain].id.kind;
+
+	return (kind == DOMAIN_HEAP || kind == DOMAIN_PYTHON_OBJECT) && verdict_holders_of(facts, line) == NULL;
+}
+
+bool
 verdict_is_rest_of_arenas(const struct rank_line *line)
 {
 	return line->largest != NULL && line->largest->is_rest_of_arenas;

@@ -60,10 +60,13 @@ static void
 put_proof(const struct told *told, char text[FIGURE_BYTES])
 {
 	const struct verdict_facts *facts = told->facts;
+	const struct kmem_launcher *launcher = facts->model->processes[0].launcher;
+	bool was_look_killed = launcher != NULL && (launcher->flags & KMEM_LAUNCHER_LOOK_KILLED) != 0;
 
 	if (facts->cgroup_kills != 0)
-		put(text, "the cgroup's oom_kill counter rose from %" PRIu64 " to %" PRIu64 "%s", facts->cgroup_kills_before,
-		    facts->cgroup_kills_before + facts->cgroup_kills, facts->counters_are_late ? ", read after the fact" : "");
+		put(text, "the cgroup's oom_kill counter rose from %" PRIu64 " to %" PRIu64 "%s%s", facts->cgroup_kills_before,
+		    facts->cgroup_kills_before + facts->cgroup_kills, facts->counters_are_late ? ", read after the fact" : "",
+		    was_look_killed ? ", without a look of kmemshim's that was killed" : "");
 	else if (facts->log.kind != VERDICT_LOG_NONE || told->verdict->cause == VERDICT_CHILD_KILLED)
 		put(text, "the system's log names it");
 }
@@ -125,8 +128,8 @@ put_with(const struct told *told, char text[FIGURE_BYTES])
 
 	if (verdict_has_bar(facts))
 		put(text, ", with %s %s", UNITS_BYTES(facts->memory.bytes),
-		    facts->memory.is_of_container         ? "in use"
-		    : facts->live_count > 1               ? "in memory in all its processes"
+		    facts->memory.is_of_container           ? "in use"
+		    : facts->live_count > 1                 ? "in memory in all its processes"
 		    : facts->live_process == facts->process ? "in memory"
 		                                            : TEXT(PLACE_TEXT_BYTES + 16, "in memory in %s",
 		                                                   verdict_process_text(facts->live_process, PLACE_ROOM)));
@@ -297,6 +300,17 @@ static bool
 is_same_line(const struct verdict_facts *facts, const struct finding *finding)
 {
 	return strcmp(verdict_line_text(&finding->line, PLACE_ROOM), verdict_line_text(&facts->top_live, PLACE_ROOM)) == 0;
+}
+
+/* "": nobody knows why. */
+static const char *
+why_not_looked(const struct verdict_facts *facts)
+{
+	const struct model_process *holder = &facts->model->processes[facts->top_live.largest->process];
+
+	return holder->holders != NULL                                                         ? holder->holders->why
+	       : (facts->model->processes[0].launcher->flags & KMEM_LAUNCHER_LOOK_KILLED) != 0 ? "the look was killed, too"
+	                                                                                       : "";
 }
 
 static const char *
@@ -618,7 +632,8 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	                  : rank_is_too_new(line->telling)      ? "So few do not tell a leak from a load."                 \
 	                  : rank_is_of_constructor(facts->model, line->telling)                                            \
 	                      ? "A constructor makes it, in rounds of its own."                                            \
-	                      : "At least half of what was allocated meanwhile came from there.")                                                    \
+	                      : "At least half of what was allocated meanwhile came from there.")                          \
+	WORDS(why_not_looked, why_not_looked(facts))                                                                       \
 	TEST(same_line, is_same_line(facts, finding))                                                                      \
 	WORDS(next_growth, next_growth(facts, line))                                                                       \
 	FIGURE(before_last, true, "%s", UNITS_BYTES(amount_less(finding->whole_bytes, finding->bytes)))                    \

@@ -304,6 +304,9 @@ find_holders(struct verdict_facts *facts, struct verdict *verdict)
 			add(verdict, FINDING_BESIDE, facts->beside.leaking_bytes, 0, &facts->beside)
 				->process = facts->beside_process;
 		}
+		if (facts->model->processes[0].launcher != NULL && verdict_was_memory_short(verdict->cause) &&
+		    facts->top_live.leak == MODEL_LEAK_LEAK && verdict_is_unlooked(facts, &facts->top_live))
+			add(verdict, FINDING_NOT_LOOKED, 0, 0, &facts->top_live);
 	}
 	if (is_line_first)
 		find_freed(facts, verdict);

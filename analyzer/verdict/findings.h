@@ -55,7 +55,8 @@ enum verdict_rank {
 	KIND(MAY_ACCUMULATE, "may-accumulate", HEADLINE)                                                                  \
 	KIND(FILLING, "filling", HEADLINE)                                                                                \
 	KIND(BACKLOG, "backlog", HEADLINE)                                                                                \
-	KIND(HOLDER, "held-by", HEADLINE) /* bytes are samples of the line, of so many */                                 \
+	KIND(HOLDER, "held-by", HEADLINE)        /* bytes are samples of the line, of so many */                          \
+	KIND(NOT_LOOKED, "not-looked", EVIDENCE) /* at who holds the line, though the launcher was there */               \
 	KIND(NEXT_LINE, "next-line", EVIDENCE)                                                                            \
 	KIND(LAST_TAKER, "came-last", EVIDENCE)    /* of so many in all, of a program that was killed for memory */       \
 	KIND(SHARED_LINE, "shared-line", HEADLINE) /* where /dev/shm is full: of shared memory */                         \

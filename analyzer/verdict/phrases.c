@@ -366,14 +366,15 @@ static const struct {
 	                            "[{!stacks_line}{?lines_released} Most of what lines held at the last sample was released afterwards.]" },
 	[FINDING_FREED] = { .text = " Freed memory was not given back: {freed_when}only about {used} ({used_share}) of the {whole} that malloc[ of {freed_process}] "
 	                            "had in memory was in use.|"
-	                            "[ Pages with a few live blocks each[, most of them allocated at {where},] keep {sparse} in memory until these are freed.]"
+	                            "[ {sparse} lies in pages that are kept by a few live blocks each[, most of them allocated at {where}], until these are freed.]"
 	                            "[ malloc_trim(0) gives back [{?freed_later}at least ]{empty}: pages without any block.][ With {threads} threads MALLOC_ARENA_MAX=2 lets malloc keep less.]" },
 	[FINDING_LIVE] = { .text = " {moment} {bytes} was live[{?in_all} in all][{?on_host} on the host]"
 	                           "[, [{filled}]{in_memory} of it in memory[{!filled}{!end_sampled} at the last sample]]"
 	                           "[ in the {live_count} processes at work then][{!live_count}{?several} in {live_process}].|"
 	                           "[{?live_count} {live_process_bytes} of what was live[{?in_memory} and in memory] was in {live_process}.]" },
 	[FINDING_IMPORTS] = { .text = "[{?after_line} Another {bytes} ({share})][{!after_line} {bytes} of {live_whole} ({share})] was left by imports." },
-	[FINDING_LINE] = { .text = " " PART_OF "{how} {where}[, through {entered}][, about as much in each of {copies} processes]." },
+	[FINDING_LINE] = { .text = " " PART_OF
+	                           "{how} {where}[, through {entered}][, about as much in each of {copies} processes]." },
 	[FINDING_LINE_OF_ALL] = { .text = LINE_OF_ALL },
 	[FINDING_PEAK_LINE_OF_ALL] = { .text = LINE_OF_ALL },
 	[FINDING_ACCUMULATES] = { .text = " It {growth}.[ Only {growing} of it grows.]" GENERATIONS "[ {kept_steps}.]" },
@@ -382,6 +383,7 @@ static const struct {
 	[FINDING_BACKLOG] = { .text = "[{?unsent} It is a backlog: what was written waits in a transport of asyncio until the other side reads it.]"
 	                              "[{!unsent} Its blocks are released late, or fewer than it takes: a backlog, such as a queue that is drained too slowly.]" },
 	[FINDING_HOLDER] = { .say = say_holder_way },
+	[FINDING_NOT_LOOKED] = { .text = " What holds the blocks of {where} was not looked at before the end[: {why_not_looked}]." },
 	[FINDING_NEXT_LINE] = { .text = " Another {bytes} ({share}{error}) was allocated at [{?same_line}the same line in {line_domain}][{!same_line}{where}]"
 	                                "{next_growth}." },
 	[FINDING_LAST_TAKER] = { .text = " {where} ({bytes}) was the last to take much: before it, {before_last} was live." },

@@ -52,6 +52,8 @@ verdict_steps_text(const struct line_steps *kept, char text[VERDICT_STEPS_BYTES]
 	if (is_loop && where != NULL && where->line != 0)
 		memory_text_add(text, VERDICT_STEPS_BYTES, " (seen at %.200s:%" PRIu32 ")",
 		                slash != NULL ? slash + 1 : where->file, where->line);
+	if (kept->since_ms != 0)
+		memory_text_add(text, VERDICT_STEPS_BYTES, " since second %.1f of the run", (double)kept->since_ms / 1e3);
 	if (kept->bytes_per_hour != 0)
 		memory_text_add(text, VERDICT_STEPS_BYTES, ", %s an hour", UNITS_BYTES(kept->bytes_per_hour));
 	(void)text_clean(text, strlen(text));

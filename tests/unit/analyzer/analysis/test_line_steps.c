@@ -48,12 +48,29 @@ is_hour_told(uint64_t ns)
 	return kept_in_steps(100, 100, KMEM_STEPS_PROGRAM, ns).bytes_per_hour == 100 * 60 * MIB; // of a minute's 100 MiB
 }
 
+/* The loop's stack changed at second 6: the rounds are those since then. */
+static bool
+is_beginning_told(uint64_t earlier_bytes)
+{
+	hand_model_make(&hand);
+	struct model_site *site = hand_model_site(&hand, HEAP, 41, 100 * MIB);
+	struct model_site *earlier = hand_model_site(&hand, HEAP, 41, earlier_bytes);
+
+	earlier->where = site->where;
+	site->live_count = site->steps = 100;
+	site->first_ms = 6000;
+	hand.process.steps.source = KMEM_STEPS_LOOP;
+	struct rank_line line = (struct rank_line){ .telling = site, .leaking_bytes = site->live_bytes };
+	return line_steps_of(&hand.model, &line).since_ms == 6000;
+}
+
 TEST(thresholds)
 {
 	static const struct threshold rows[] = {
 		{ "steps: 6", are_steps_enough, 6, 5 },
 		{ "one in each: three quarters", are_few_blocks_one_in_each, 750, 749 },
 		{ "one in each: four thirds", are_many_blocks_one_in_each, 1332, 1333 },
+		{ "earlier: a quarter", is_beginning_told, 25 * MIB, 25 * MIB - 1 },
 		{ "an hour: from a minute", is_hour_told, 60 * SECOND, 60 * SECOND - 1 },
 	};
 

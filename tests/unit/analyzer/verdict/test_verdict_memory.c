@@ -8,9 +8,10 @@
 
 TEST(a_block_that_was_never_touched_is_not_blamed)
 {
-	told("=ending; live 2.31 GiB; line 316 MiB of 316 MiB at train.py:6 epoch; accumulates 316 MiB of 316 MiB at "
-	     "train.py:6 epoch, likely; untouched 2.00 GiB of 2.00 GiB at train.py:2 epoch; recorder 40.0 MiB of 370 MiB",
-	     "release-blocks", NOT_TOUCHED "heap:6 316M leak; look brk=330M own=40M; " CONTAINER("400M", "400M"));
+	told(
+		"=ending; live 2.31 GiB; line 316 MiB of 316 MiB at train.py:6 epoch; accumulates 316 MiB of 316 MiB at "
+		"train.py:6 epoch, likely; untouched 2.00 GiB of 2.00 GiB at train.py:2 epoch; not-looked at train.py:6 epoch; recorder 40.0 MiB of 370 MiB",
+		"release-blocks", NOT_TOUCHED "heap:6 316M leak; look brk=330M own=40M; " CONTAINER("400M", "400M"));
 	said(" 2.31 GiB was live, 316 MiB of it in memory at the last sample. 316 MiB of that ");
 	assert_true(verdict.untouched_bytes == 2 * GIB - 4 * KIB);
 }
@@ -166,7 +167,8 @@ TEST(what_processes_share_is_no_other_time)
 /* A line mapped it, here and in a worker: it is the line's, and once there. */
 TEST(shared_memory_is_of_the_line_that_mapped_it)
 {
-#define SHARED "name mmap shared; mmap:13 440M process_count=2 most_live_bytes=220M; look brk=4M file=2M shared=230M; killed"
+#define SHARED \
+	"name mmap shared; mmap:13 440M process_count=2 most_live_bytes=220M; look brk=4M file=2M shared=230M; killed"
 	told(NULL, NULL, SHARED "; child name=worker");
 	parts("220 MiB shared memory that recorded lines mapped; 12.0 MiB pages of files and shared memory");
 	told(NULL, NULL, "name mmap shared; mmap:13 220M; look brk=4M file=2M shared=230M; killed");
@@ -316,7 +318,7 @@ TEST(freed_memory_that_cannot_be_given_back_is_a_cause)
 	told("=ending; " FREED
 	     "; parts-in-memory 250 MiB of 310 MiB; live 50.0 MiB; line 45.0 MiB of 50.0 MiB at train.py:9 epoch",
 	     "return-freed-memory", FRAGMENTED("105M") "process python_version=0; " CONTAINER("310M", "310M"));
-	said(" keep 150 MiB in memory");
+	said("150 MiB lies in pages that are kept by a few live blocks each");
 	said(" gives back 105 MiB");
 	next("^call malloc_trim(0) ");
 	next("that stay (most of them at train.py:7 epoch) before those");

@@ -73,6 +73,28 @@ TEST(what_each_process_makes_for_itself_is_shared_or_made_less_often)
 	next("!run fewer");
 }
 
+TEST(that_nobody_looked_is_said_where_the_launcher_was_there)
+{
+	scene(LEAK "oom");
+	decided(NULL, "release-blocks");
+	said("What holds the blocks of train.py:41 epoch was not looked at before the end.");
+	said("oom_kill counter rose from 0 to 1.");
+	hand.launcher.flags = KMEM_LAUNCHER_LOOK_KILLED;
+	decided(NULL, NULL);
+	said("What holds the blocks of train.py:41 epoch was not looked at before the end: the look was killed, too.");
+	said("rose from 0 to 1, without a look of kmemshim's that was killed.");
+	told(NULL, NULL, "mmap:41 300M leak; oom");
+	said("!not looked at");
+	told(NULL, NULL, LEAK "oom; process launcher=0");
+	said("!not looked at");
+}
+
+TEST(small_objects_may_be_in_circles)
+{
+	told(NULL, NULL, "name mmap python/object; mmap:41 300M leak samples=900; model sample_bytes=256K; " LOW);
+	next("a cache, or objects in circles while the garbage collector is off (gc.disable)");
+}
+
 /* No look follows mappings. */
 TEST(what_keeps_mappings_is_looked_for_by_the_user)
 {
@@ -216,8 +238,14 @@ TEST(what_held_the_line_is_said_and_becomes_the_advice)
 		          OBJECT("Items", .by = WAY_BY_ATTRIBUTE, .member = "all"), MANY("list", 2000), OBJECT("str")),
 		    .call = WAY_CALL_PYTHON },
 		  "they were held by local `queue` of _worker()",
-		  "bound the list (2,000 items at the look, grown at a.py:9 g), or drop what is not needed from it: it keeps the blocks of train.py:41 "
-		  "epoch alive" },
+		  "bound the list at Items .all (2,000 items at the look, grown at a.py:9 g), or drop what is not needed from it: it keeps the blocks of "
+		  "train.py:41 epoch alive" },
+		{ { HEAD(HELD, 32, "list", 2000, "a.py:9 g"),
+		    STEPS(ROOT(LOCAL, "queue", "_worker() (thread.py:69)"), OBJECT("tuple", .by = WAY_BY_ITEM, .member = "1"),
+		          MANY("list", 2000), OBJECT("str")),
+		    .call = WAY_CALL_PYTHON },
+		  "they were held by local `queue` of _worker()",
+		  "bound the list (2,000 items at the look, grown at a.py:9 g), or drop" },
 		{ { HEAD(HELD, 32, "", 0, ""),
 		    STEPS(ROOT(LOCAL, "self", "_bootstrap() (threading.py:876)"),
 		          OBJECT("threading.Timer", .by = WAY_BY_ATTRIBUTE, .member = "args"),
