@@ -3,10 +3,7 @@
  */
 #include "analysis/line_steps.h"
 
-#include "base/items.h"
-
-#define STEPS_MIN 6u   // fewer say nothing
-#define EARLIER_PART 4 // of what is told: less of before makes no other figure
+#define STEPS_MIN 6u // fewer say nothing
 #define HOUR_NS UINT64_C(3600000000000)
 #define RATE_NS UINT64_C(60000000000) // of less nobody can say what an hour brings
 
@@ -14,17 +11,6 @@ static uint64_t
 last_seen_ns(const struct model_process *process)
 {
 	return process->ended_monotonic_ns ?: model_last_seen_ns(process);
-}
-
-/* A loop's stack may change while it runs (rank_leaks.c): what its line keeps has an earlier site then. */
-static uint64_t
-earlier_bytes(const struct model *model, const struct model_site *site)
-{
-	return SUM_OF(other, model->sites, model->site_count,
-	              other->where == site->where && other->process == site->process && other->domain == site->domain &&
-	                      other->first_ms < site->first_ms
-	                  ? other->live_bytes
-	                  : 0);
 }
 
 struct line_steps
@@ -47,7 +33,8 @@ line_steps_of(const struct model *model, const struct rank_line *line)
 		.bytes = is_one ? site->live_bytes / site->live_count : line->leaking_bytes / site->steps,
 		.bytes_per_hour = ns >= RATE_NS ? (uint64_t)((double)line->leaking_bytes * (double)HOUR_NS / (double)ns) : 0,
 		.is_one_block = is_one,
-		.since_ms = is_loop && earlier_bytes(model, site) >= site->live_bytes / EARLIER_PART ? site->first_ms : 0,
+		/* A loop's stack may change while it runs (rank_leaks.c): what its line keeps has an earlier site then. */
+		.since_ms = is_loop && line->live_bytes * 4 >= site->live_bytes * 5 ? site->first_ms : 0,
 		.from = &process->steps,
 	};
 }

@@ -348,18 +348,12 @@ dict_edge(struct python_objects *python, const struct python_object *object, uin
 
 /* ---- attributes ---- */
 
-/* A member that is an object, or a text of C (structmember.h): the others are numbers, and some look like addresses. */
-static bool
-is_reference(uint32_t member_type)
-{
-	return member_type == 5 || member_type == 6 || member_type == 16;
-}
-
 /* The name is in the table of members of a type of C. A number keeps nothing alive. */
 static bool
 member_of(struct python_objects *python, const struct python_type *type, uint64_t offset, struct python_edge *edge)
 {
 	uint64_t members = WORD(type->addr + TYPE_MEMBERS);
+	uint32_t kind;
 
 	for (unsigned i = 0; members != 0 && i < MEMBERS_MAX; i++) {
 		uint64_t text = WORD(members + i * MEMBER_BYTES);
@@ -368,7 +362,8 @@ member_of(struct python_objects *python, const struct python_type *type, uint64_
 			break;
 		if (WORD(members + i * MEMBER_BYTES + 16) != offset + python->shift)
 			continue;
-		edge->role = is_reference(HALF(members + i * MEMBER_BYTES + 8)) ? PYTHON_MEMBER_OBJECT : PYTHON_MEMBER_BORROWED;
+		kind = HALF(members + i * MEMBER_BYTES + 8); // structmember.h: texts of C, objects; the others are numbers
+		edge->role = kind == 5 || kind == 6 || kind == 16 ? PYTHON_MEMBER_OBJECT : PYTHON_MEMBER_BORROWED;
 		return process_memory_text(python->memory, text, edge->name, PYTHON_NAME_BYTES);
 	}
 	return false;

@@ -445,9 +445,7 @@ frame_rules_where(const struct model_frame *const *frames, uint32_t count, bool 
 		    (frame->kind == MODEL_FRAME_PYTHON || !has_python))
 			weak = frame;
 	}
-	if (weak != NULL && is_started_by_program && is_nameless(weak))
-		weak = NULL;
-	return weak != NULL ? weak : where_without_user_code(frames, count);
+	return weak == NULL || (is_started_by_program && is_nameless(weak)) ? where_without_user_code(frames, count) : weak;
 }
 
 /* --- imports ---------------------------------------------------------------------------------------- */

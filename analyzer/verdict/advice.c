@@ -206,12 +206,11 @@ ADVICE_TEST(is_well_but_freed,
             verdict->end == VERDICT_END_OK && facts->refused == NULL && facts->memory.freed.freed_bytes != 0)
 ADVICE_TEST(is_well_and_empty, verdict->end == VERDICT_END_OK && facts->peak_bytes == 0)
 ADVICE_TEST(is_well_but_leaking, verdict->end == VERDICT_END_OK && facts->leaking_bytes >= WORTH_LEAKING_BYTES)
-ADVICE_TEST(is_well_but_swept, verdict->end == VERDICT_END_OK && facts->refused == NULL &&
-                                   facts->swept.swept_bytes >= WORTH_LEAKING_BYTES &&
-                                   facts->swept.swept_bytes >= facts->peak_bytes / SWEPT_PART)
 ADVICE_TEST(is_well_but_swept_a_little, verdict->end == VERDICT_END_OK && facts->refused == NULL &&
                                             facts->swept.swept_bytes >= WORTH_LEAKING_BYTES &&
                                             facts->swept.swept_bytes >= facts->peak_bytes / SWEPT_LITTLE_PART)
+ADVICE_TEST(is_well_but_swept,
+            is_well_but_swept_a_little(facts, verdict) && facts->swept.swept_bytes >= facts->peak_bytes / SWEPT_PART)
 
 /* Blocks of the usual size of the line that it held at the peak. */
 static uint64_t

@@ -99,17 +99,6 @@ is_grown_from_outside(const struct holders_way *way)
 	return way->module[0] != '\0' && way->grown_file[0] != '\0' && !is_module_of(way->module, way->grown_file);
 }
 
-/* Of a way that begins in a call of a library, the first step of the container's name: the last attribute before it. The container: it has none. */
-static size_t
-name_in_call(const struct holders_way *way, size_t container)
-{
-	size_t from = container;
-
-	while (from > 1 && way->steps[from - 1].by != WAY_BY_ATTRIBUTE)
-		from--;
-	return from > 1 ? from - 1 : container;
-}
-
 /*
  * What a person can act on: "the list at global `x` of module m (30 items at the look, grown at a.py:9 g)", or the way itself. A local variable of a
  * call in a library is left out. Is it a container?
@@ -125,11 +114,10 @@ holder_text(const struct holders_way *way, bool is_grown_elsewhere, char text[HO
 	const size_t first = is_of_call && sure + is_cut > 1;
 
 	if (container != 0 && container < sure) {
-		const size_t named = is_of_call ? name_in_call(way, container) : 0;
-		const bool is_named = named < container;
+		const size_t named = is_of_call ? container - 1 : 0; // a library's local has no name: its attribute has
+		const bool is_named = !is_of_call || (named != 0 && way->steps[named].by == WAY_BY_ATTRIBUTE);
 
-		is_grown_elsewhere = is_grown_elsewhere ||
-		                     (!is_named && way->grown_at[0] != '\0'); // else nobody knows which one
+		is_grown_elsewhere |= !is_named && way->grown_at[0] != '\0'; // else nobody knows which one
 		(void)snprintf(
 			text, HOLDER_BYTES, "the %s%s%s (%s items at the look%s%s)", way->container, is_named ? " at " : "",
 			is_named ? verdict_way_text(way, named, container - named, false, VERDICT_WAY_ROOM) : "",

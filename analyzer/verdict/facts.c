@@ -138,6 +138,7 @@ gather_launched(const struct verdict_now *now, struct verdict_facts *facts)
 	if (launcher == NULL)
 		launcher = facts->model->processes[0].launcher;
 	facts->has_system_allocators = launcher != NULL && (launcher->flags & KMEM_LAUNCHER_SYSTEM_ALLOCATORS) != 0;
+	facts->was_look_killed = launcher != NULL && (launcher->flags & KMEM_LAUNCHER_LOOK_KILLED) != 0;
 	if (launcher != NULL) {
 		after = launcher->after;
 	} else if (facts->end == VERDICT_END_GONE || (facts->end == VERDICT_END_OK && facts->lost_child != NULL)) {

@@ -147,6 +147,7 @@ struct verdict_facts {
 	bool is_descendant;         // not the first process of the session
 	bool counters_are_late;     // read now, not right after the end: may count someone else's kill
 	bool has_system_allocators; // the launcher switched known libraries to malloc
+	bool was_look_killed;       // of the launcher's, by the kernel: it is in none of these
 	bool is_kill_counted;       // cgroup_kills is known
 	bool is_machine_counted;    // machine_kills is known
 	uint64_t cgroup_kills;      // how far the counters moved; 0 when not known
@@ -287,8 +288,6 @@ bool verdict_is_arena(const struct verdict_facts *facts, const struct rank_line 
 bool verdict_is_rest_of_arenas(const struct rank_line *line);
 /* What a look found of the line; NULL: nobody looked at it. */
 const struct holders_line *verdict_holders_of(const struct verdict_facts *facts, const struct rank_line *line);
-/* Its blocks are such as a look follows, and nobody looked at them. */
-bool verdict_is_unlooked(const struct verdict_facts *facts, const struct rank_line *line);
 /* So much is most of what was live, without what imports left. */
 bool verdict_is_most_of_live(const struct verdict_facts *facts, uint64_t bytes);
 /* Most of what was live is of a line of class leak. */

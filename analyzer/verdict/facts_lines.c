@@ -116,14 +116,6 @@ verdict_holders_of(const struct verdict_facts *facts, const struct rank_line *li
 }
 
 bool
-verdict_is_unlooked(const struct verdict_facts *facts, const struct rank_line *line)
-{
-	enum domain_kind kind = facts->model->domains[line->domain].id.kind;
-
-	return (kind == DOMAIN_HEAP || kind == DOMAIN_PYTHON_OBJECT) && verdict_holders_of(facts, line) == NULL;
-}
-
-bool
 verdict_is_rest_of_arenas(const struct rank_line *line)
 {
 	return line->largest != NULL && line->largest->is_rest_of_arenas;
@@ -234,18 +226,12 @@ process_of(const struct verdict_facts *facts, const struct ranked *live, const s
 static uint32_t
 copies_of(const struct verdict_facts *facts, const struct ranked *live, const struct rank_line *line)
 {
-	enum domain_kind kind = facts->model->domains[line->domain].id.kind;
+	const struct model_site **sites = &live->sites[line->first_site];
+	uint64_t all_bytes = SUM_OF(site, sites, line->site_count, (*site)->live_bytes);
+	uint64_t most_bytes = SUM_OF(site, sites, line->site_count, (*site)->most_live_bytes);
 	uint64_t count = line->largest->process_count;
-	uint64_t all_bytes = 0;
-	uint64_t most_bytes = 0;
 
-	for (size_t i = 0; i < line->site_count; i++) {
-		const struct model_site *site = live->sites[line->first_site + i];
-
-		all_bytes += site->live_bytes;
-		most_bytes += site->most_live_bytes;
-	}
-	return count > 1 && most_bytes != 0 && kind != DOMAIN_SHARED && kind != DOMAIN_FILE &&
+	return count > 1 && most_bytes != 0 && facts->model->domains[line->domain].id.kind != DOMAIN_SHARED &&
 	               most_bytes <= (all_bytes + all_bytes / ALIKE_PART) / count
 	           ? (uint32_t)count
 	           : 0;

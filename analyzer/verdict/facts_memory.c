@@ -100,18 +100,9 @@ verdict_find_untouched(struct verdict_facts *facts, const struct ranked *live)
 		if (!line->is_import && (most == NULL || line->untouched_bytes > most->untouched_bytes))
 			most = line;
 	}
-	if (most == NULL || most->untouched_bytes < UNTOUCHED_BYTES ||
-	    most->untouched_bytes < asked_bytes / UNTOUCHED_PART || most->untouched_bytes < untouched_bytes / 2)
-		return;
-	facts->untouched = *most;
-	/* What the line holds in other kinds of memory may be there: of all that it asked for that is not nothing. */
-	EACH (line, live->lines, live->line_count) {
-		if (line == most || line->where == NULL || line->where != most->where || line->is_import ||
-		    !domain_is_host(facts->model->domains[line->domain].id.kind))
-			continue;
-		facts->untouched.live_bytes += line->live_bytes;
-		facts->untouched.untouched_bytes += line->untouched_bytes;
-	}
+	if (most != NULL && most->untouched_bytes >= UNTOUCHED_BYTES &&
+	    most->untouched_bytes >= asked_bytes / UNTOUCHED_PART && most->untouched_bytes >= untouched_bytes / 2)
+		facts->untouched = *most;
 }
 
 bool
@@ -518,16 +509,6 @@ live_of(const struct model *model, enum domain_kind kind)
 	return found != NULL ? amount_less(found->live_bytes, found->untouched_bytes) : 0;
 }
 
-/* What one process has of the shared memory that lines mapped: the others have the same. */
-static uint64_t
-shared_live(const struct model *model)
-{
-	return SUM_OF(site, model->sites, model->site_count,
-	              model->domains[site->domain].id.kind == DOMAIN_SHARED
-	                  ? amount_less(site->most_live_bytes ?: site->live_bytes, site->untouched_bytes)
-	                  : 0);
-}
-
 /* Arenas of small Python objects that are recorded one by one, as blocks of the heap (--python-objects). */
 static uint64_t
 recorded_arenas(const struct model *model)
@@ -583,7 +564,7 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 	uint64_t library_bytes = is_alone
 	                             ? amount_lesser(live_of(facts->model, DOMAIN_LIBRARY), look[KMEM_RESIDENT_RESERVED])
 	                             : 0;
-	uint64_t shared_bytes = amount_lesser(shared_live(facts->model), look[KMEM_RESIDENT_SHARED]);
+	uint64_t shared_bytes = amount_lesser(live_of(facts->model, DOMAIN_SHARED), look[KMEM_RESIDENT_SHARED]);
 	uint64_t freed_bytes = amount_lesser(amount_less(freed_at_sample(&process->heap_sample), inherited_bytes),
 	                                     malloc_bytes);
 	uint64_t beyond_bytes = 0;

@@ -60,28 +60,13 @@ static void
 put_proof(const struct told *told, char text[FIGURE_BYTES])
 {
 	const struct verdict_facts *facts = told->facts;
-	const struct kmem_launcher *launcher = facts->model->processes[0].launcher;
-	bool was_look_killed = launcher != NULL && (launcher->flags & KMEM_LAUNCHER_LOOK_KILLED) != 0;
 
 	if (facts->cgroup_kills != 0)
 		put(text, "the cgroup's oom_kill counter rose from %" PRIu64 " to %" PRIu64 "%s%s", facts->cgroup_kills_before,
 		    facts->cgroup_kills_before + facts->cgroup_kills, facts->counters_are_late ? ", read after the fact" : "",
-		    was_look_killed ? ", without a look of kmemshim's that was killed" : "");
+		    facts->was_look_killed ? ", without a look of kmemshim's that was killed" : "");
 	else if (facts->log.kind != VERDICT_LOG_NONE || told->verdict->cause == VERDICT_CHILD_KILLED)
 		put(text, "the system's log names it");
-}
-
-static bool
-is_kill_named(const struct verdict_facts *facts)
-{
-	return facts->cgroup_kills != 0 || facts->log.kind == VERDICT_LOG_MACHINE;
-}
-
-/* It is known that there was none. */
-static bool
-is_no_kill_counted(const struct verdict_facts *facts)
-{
-	return facts->is_kill_counted ? facts->cgroup_kills == 0 : facts->is_machine_counted && facts->machine_kills == 0;
 }
 
 /*
@@ -219,13 +204,6 @@ moment(const struct verdict_facts *facts, enum verdict_cause cause)
 	                                                                   : "At the end";
 }
 
-/* Who ends by itself is looked at then. Others may have filled what they had asked for after the last look. */
-static bool
-is_end_sampled(const struct verdict_facts *facts)
-{
-	return facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED || facts->end == VERDICT_END_RUNNING;
-}
-
 /* What is put together from before and after the last look is no sample. "": it is what that look saw. */
 static const char *
 filled_words(const struct verdict_facts *facts)
@@ -294,23 +272,6 @@ put_growth(const struct told *told, char text[FIGURE_BYTES])
 		        ? "may be a leak, or what it freed and its allocator keeps"
 		    : rank_may_be_built_once(line->telling) ? "looks like a leak, or it is a one-time load"
 		                                            : "looks like a leak");
-}
-
-static bool
-is_same_line(const struct verdict_facts *facts, const struct finding *finding)
-{
-	return strcmp(verdict_line_text(&finding->line, PLACE_ROOM), verdict_line_text(&facts->top_live, PLACE_ROOM)) == 0;
-}
-
-/* "": nobody knows why. */
-static const char *
-why_not_looked(const struct verdict_facts *facts)
-{
-	const struct model_process *holder = &facts->model->processes[facts->top_live.largest->process];
-
-	return holder->holders != NULL                                                         ? holder->holders->why
-	       : (facts->model->processes[0].launcher->flags & KMEM_LAUNCHER_LOOK_KILLED) != 0 ? "the look was killed, too"
-	                                                                                       : "";
 }
 
 static const char *
@@ -572,8 +533,10 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	FIGURE(kills, facts->cgroup_kills != 0, "%s", processes_text(facts->cgroup_kills, PLACE_ROOM))                     \
 	FIGURE(machine_kills, facts->machine_kills != 0, "%s", processes_text(facts->machine_kills, PLACE_ROOM))           \
 	TEST(kill_counted, facts->is_kill_counted)                                                                         \
-	TEST(kill_named, is_kill_named(facts))                                                                             \
-	TEST(no_kill, is_no_kill_counted(facts))                                                                           \
+	TEST(kill_named, facts->cgroup_kills != 0 || facts->log.kind == VERDICT_LOG_MACHINE)                               \
+	/* it is known that there was none */                                                                              \
+	TEST(no_kill,                                                                                                      \
+	     facts->is_kill_counted ? facts->cgroup_kills == 0 : facts->is_machine_counted && facts->machine_kills == 0)   \
 	WORDS(killed_children, facts->lost_count == 1 ? "its child process" : "at least one of its child processes")       \
 	FIGURE(limit, facts->limit_bytes != UINT64_MAX, "%s", UNITS_BYTES(facts->limit_bytes))                             \
 	FIGURE(owner, limit_owner_of(facts->process->identity->limit_path, owner), "%s", owner)                            \
@@ -610,7 +573,9 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	       facts->end != VERDICT_END_RUNNING &&                                                                        \
 	           memory->bar[VERDICT_BAR_LATER].bytes > memory->sample_bytes / CHANGED_PART,                             \
 	       "%.1f s before the end", SECONDS(memory->age_ns))                                                           \
-	TEST(end_sampled, is_end_sampled(facts))                                                                           \
+	/* Who ends by itself is looked at then. Others may have filled what they had asked for after the last look. */    \
+	TEST(end_sampled,                                                                                                  \
+	     facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED || facts->end == VERDICT_END_RUNNING)        \
 	WORDS(filled, filled_words(facts))                                                                                 \
 	FIGURE(in_memory, verdict_is_in_memory_told(facts), "%s", UNITS_BYTES(facts->live_bytes))                          \
 	TEST(on_host, process_count == 1 && ((told->verdict->cause == VERDICT_RUNNING && facts->refused != NULL &&         \
@@ -633,8 +598,8 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	                  : rank_is_of_constructor(facts->model, line->telling)                                            \
 	                      ? "A constructor makes it, in rounds of its own."                                            \
 	                      : "At least half of what was allocated meanwhile came from there.")                          \
-	WORDS(why_not_looked, why_not_looked(facts))                                                                       \
-	TEST(same_line, is_same_line(facts, finding))                                                                      \
+	TEST(look_killed, facts->was_look_killed)                                                                          \
+	TEST(same_line, strcmp(verdict_line_text(line, PLACE_ROOM), verdict_line_text(&facts->top_live, PLACE_ROOM)) == 0) \
 	WORDS(next_growth, next_growth(facts, line))                                                                       \
 	FIGURE(before_last, true, "%s", UNITS_BYTES(amount_less(finding->whole_bytes, finding->bytes)))                    \
 	WORDS(beside_growth, rank_may_be_built_once(line->telling) ? "may be a leak" : "look like a leak")                 \

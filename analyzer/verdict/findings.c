@@ -6,6 +6,7 @@
  * When full  further findings are left out.
  */
 #include "model/model_holders.h"
+#include "verdict/advice_rows.h"
 #include "verdict/findings.h"
 
 #include <signal.h>
@@ -186,14 +187,8 @@ FIND_IF(lost, facts->lost_child != NULL && facts->lost_child != facts->process, 
 
 /* ---- what was in memory ---- */
 
-static void
-find_parts(struct verdict_facts *facts, struct verdict *verdict)
-{
-	const struct verdict_memory *memory = &facts->memory;
-
-	if (!verdict_is_explained(facts))
-		add(verdict, FINDING_PARTS, memory->part_count != 0 ? memory->parts[0].bytes : 0, memory->bytes, NULL);
-}
+FIND_IF(parts, !verdict_is_explained(facts), PARTS, facts->memory.part_count != 0 ? facts->memory.parts[0].bytes : 0,
+        facts->memory.bytes, NULL)
 
 static void
 find_freed(struct verdict_facts *facts, struct verdict *verdict)
@@ -280,6 +275,16 @@ find_line(struct verdict_facts *facts, struct verdict *verdict)
 		add(verdict, FINDING_LAST_TAKER, line_bytes(facts, &facts->last_taker), live_bytes, &facts->last_taker);
 }
 
+FIND_IF(untouched, facts->untouched.site_count != 0, UNTOUCHED, facts->untouched.untouched_bytes,
+        facts->untouched.live_bytes + facts->untouched.untouched_bytes, &facts->untouched)
+
+/* The launcher was there, and looked at none of it. */
+FIND_IF(not_looked,
+        facts->model->processes[0].launcher != NULL && verdict_was_memory_short(verdict->cause) &&
+            facts->top_live.leak == MODEL_LEAK_LEAK && !is_mapped(facts, &facts->top_live) &&
+            verdict_is_explained(facts) && verdict_holders_of(facts, &facts->top_live) == NULL,
+        NOT_LOOKED, 0, 0, &facts->top_live)
+
 /*
  * The line that holds most is told first, with two exceptions: where it does not explain what was in memory, the text first says where
  * the rest is; and where more than it holds was freed and not given back, that comes first.
@@ -295,18 +300,14 @@ find_holders(struct verdict_facts *facts, struct verdict *verdict)
 	add(verdict, FINDING_LIVE, facts->live_bytes + facts->untouched_bytes, 0, NULL);
 	if (facts->top_live.site_count != 0 && facts->live_bytes != 0) {
 		find_line(facts, verdict);
-		if (facts->untouched.site_count != 0)
-			add(verdict, FINDING_UNTOUCHED, facts->untouched.untouched_bytes,
-			    facts->untouched.live_bytes + facts->untouched.untouched_bytes, &facts->untouched);
+		find_untouched(facts, verdict);
 		if (facts->beside_arenas.site_count != 0)
 			add(verdict, FINDING_BESIDE_ARENAS, facts->beside_arenas.leaking_bytes, 0, &facts->beside_arenas);
 		if (facts->beside.site_count != 0) {
 			add(verdict, FINDING_BESIDE, facts->beside.leaking_bytes, 0, &facts->beside)
 				->process = facts->beside_process;
 		}
-		if (facts->model->processes[0].launcher != NULL && verdict_was_memory_short(verdict->cause) &&
-		    facts->top_live.leak == MODEL_LEAK_LEAK && verdict_is_unlooked(facts, &facts->top_live))
-			add(verdict, FINDING_NOT_LOOKED, 0, 0, &facts->top_live);
+		find_not_looked(facts, verdict);
 	}
 	if (is_line_first)
 		find_freed(facts, verdict);
@@ -799,9 +800,8 @@ verdict_find_domain(struct verdict_facts *facts, const char *wanted, struct verd
 
 		if (!is_growing && lines->live_bytes != 0 && lines->id.kind != DOMAIN_PYTHON_ARENA)
 			add_of_domain(verdict, FINDING_DOMAIN_STEADY, 0, 0, NULL, lines, false);
-		if (facts->untouched.site_count != 0 && &model->domains[facts->untouched.domain] == lines)
-			add(verdict, FINDING_UNTOUCHED, facts->untouched.untouched_bytes,
-			    facts->untouched.live_bytes + facts->untouched.untouched_bytes, &facts->untouched);
+		if (&model->domains[facts->untouched.domain] == lines)
+			find_untouched(facts, verdict);
 		if (growing.leaking_bytes > facts->asked.growing.leaking_bytes)
 			facts->asked.growing = growing;
 	}

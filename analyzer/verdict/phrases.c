@@ -383,12 +383,12 @@ static const struct {
 	[FINDING_BACKLOG] = { .text = "[{?unsent} It is a backlog: what was written waits in a transport of asyncio until the other side reads it.]"
 	                              "[{!unsent} Its blocks are released late, or fewer than it takes: a backlog, such as a queue that is drained too slowly.]" },
 	[FINDING_HOLDER] = { .say = say_holder_way },
-	[FINDING_NOT_LOOKED] = { .text = " What holds the blocks of {where} was not looked at before the end[: {why_not_looked}]." },
+	[FINDING_NOT_LOOKED] = { .text = " What holds the blocks of {where} was not looked at before the end[{?look_killed}: the look was killed, too]." },
 	[FINDING_NEXT_LINE] = { .text = " Another {bytes} ({share}{error}) was allocated at [{?same_line}the same line in {line_domain}][{!same_line}{where}]"
 	                                "{next_growth}." },
 	[FINDING_LAST_TAKER] = { .text = " {where} ({bytes}) was the last to take much: before it, {before_last} was live." },
 	[FINDING_SHARED_LINE] = { .text = " {bytes} of its shared memory ({share}) was allocated at {where}." },
-	[FINDING_UNTOUCHED] = { .text = " Of the {whole} that {where} asked for, {filled}[{!filled}only ]{rest} [{?running}is][{!running}was] in memory"
+	[FINDING_UNTOUCHED] = { .text = " Of the {whole} of {line_domain} that {where} asked for, {filled}[{!filled}only ]{rest} [{?running}is][{!running}was] in memory"
 	                                "[{!filled}{!end_sampled} then]." },
 	[FINDING_BESIDE] = { .text = "[{?several} In {process}, blocks][{!several} Blocks] of {where} ({bytes}) {beside_growth}[{?top_leaks} too]." },
 	[FINDING_BESIDE_ARENAS] = { .text = " Larger blocks of {where} ({bytes}) look like a leak too, perhaps of the same objects." },

@@ -54,13 +54,13 @@ is_beginning_told(uint64_t earlier_bytes)
 {
 	hand_model_make(&hand);
 	struct model_site *site = hand_model_site(&hand, HEAP, 41, 100 * MIB);
-	struct model_site *earlier = hand_model_site(&hand, HEAP, 41, earlier_bytes);
 
-	earlier->where = site->where;
 	site->live_count = site->steps = 100;
 	site->first_ms = 6000;
 	hand.process.steps.source = KMEM_STEPS_LOOP;
-	struct rank_line line = (struct rank_line){ .telling = site, .leaking_bytes = site->live_bytes };
+	struct rank_line line = (struct rank_line){ .telling = site,
+		                                        .leaking_bytes = site->live_bytes,
+		                                        .live_bytes = site->live_bytes + earlier_bytes };
 	return line_steps_of(&hand.model, &line).since_ms == 6000;
 }
 
