@@ -105,7 +105,7 @@ say_growth_running(const struct verdict_facts *facts, struct verdict *verdict)
 	const struct rank_line *line = growing_line(facts);
 
 	verdict_names(facts, line, verdict);
-	if (facts->live_process->is_hidden || is_mapped(facts, line) || verdict_holders_of(facts, line) != NULL) {
+	if (facts->live_process->is_hidden || verdict_is_mapped(facts, line) || verdict_holders_of(facts, line) != NULL) {
 		say_blocks_kept(facts, line, verdict);
 		return;
 	}

@@ -259,7 +259,7 @@ is_native(const struct verdict_facts *facts, const struct rank_line *line)
 }
 
 bool
-is_mapped(const struct verdict_facts *facts, const struct rank_line *line)
+verdict_is_mapped(const struct verdict_facts *facts, const struct rank_line *line)
 {
 	enum domain_kind kind = facts->model->domains[line->domain].id.kind;
 
@@ -340,7 +340,7 @@ say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line,
 			verdict_line_text(line, PLACE_ROOM), line->telling->library);
 		return;
 	}
-	if (is_mapped(facts, line)) {
+	if (verdict_is_mapped(facts, line)) {
 		say_next(
 			verdict,
 			"look for what keeps the mappings of %s, or makes them larger: often objects in a list or a cache, or a buffer "

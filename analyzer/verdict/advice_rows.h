@@ -77,9 +77,6 @@ const char *if_data_set(const struct verdict *verdict, const struct rank_line *l
 /* The look had too little time to find what keeps the blocks alive. "" = it had enough, or there was none. */
 const char *if_unfinished(const struct verdict_facts *facts, const struct rank_line *line);
 
-/* Are they mappings? No look finds what keeps those. */
-bool is_mapped(const struct verdict_facts *facts, const struct rank_line *line);
-
 /* A look has found what keeps the blocks alive, perhaps, or that nothing leads to them. */
 bool is_holder_known(const struct verdict_facts *facts, const struct rank_line *line);
 

@@ -365,4 +365,7 @@ void verdict_copies_gather(const struct model *model, struct verdict_copies *cop
 /* Of what the child inherited, the line that held most then, as far as it is known; site NULL: none is. */
 struct verdict_built verdict_built_most(const struct model *model, const struct model_process *child);
 
+/* Are they mappings? No look finds what keeps those. */
+bool verdict_is_mapped(const struct verdict_facts *facts, const struct rank_line *line);
+
 #endif

@@ -6,7 +6,6 @@
  * When full  further findings are left out.
  */
 #include "model/model_holders.h"
-#include "verdict/advice_rows.h"
 #include "verdict/findings.h"
 
 #include <signal.h>
@@ -281,7 +280,7 @@ FIND_IF(untouched, facts->untouched.site_count != 0, UNTOUCHED, facts->untouched
 /* The launcher was there, and looked at none of it. */
 FIND_IF(not_looked,
         facts->model->processes[0].launcher != NULL && verdict_was_memory_short(verdict->cause) &&
-            facts->top_live.leak == MODEL_LEAK_LEAK && !is_mapped(facts, &facts->top_live) &&
+            facts->top_live.leak == MODEL_LEAK_LEAK && !verdict_is_mapped(facts, &facts->top_live) &&
             verdict_is_explained(facts) && verdict_holders_of(facts, &facts->top_live) == NULL,
         NOT_LOOKED, 0, 0, &facts->top_live)
 
