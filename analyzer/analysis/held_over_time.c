@@ -42,6 +42,7 @@
 #define FULL_BLOCKS_MIN 16      // that came in the last quarter and stayed
 #define FULL_LATEST_PART 16     // so many of all
 #define FULL_GROWTH_PART 4      // it may have grown by this part of what stayed of the quarter before
+#define FLAT_PART 16            // by so much it may grow in the second half
 
 /* What a site held at a point. */
 struct entry {
@@ -105,7 +106,8 @@ static bool
 may_be_full(const struct model *model, const struct model_site *site)
 {
 	(void)model;
-	if (site->released_bytes != 0) // as the program ended: its last points are not of the moment that it is judged by
+	// released as the program ended: its last points are not of the moment that it is judged by. Storage has a rule of its own
+	if (site->released_bytes != 0 || site->is_growing_storage)
 		return false;
 	return (site->leak == MODEL_LEAK_LEAK || site->leak == MODEL_LEAK_BACKLOG) && site->process_count == 1 &&
 	       site->samples == 0;
@@ -387,16 +389,16 @@ take_storage(struct model *model, const struct entry *entries, size_t count)
 	}
 }
 
-/* The line that held most of it. */
+/* The line that held most of it. A data set that was loaded, perhaps, keeps its class. */
 static void
-sweep(struct model *model, const struct entry *entries, size_t count, uint64_t bytes)
+sweep(struct model *model, const struct entry *entries, size_t count, uint64_t bytes, bool may_be_data_set)
 {
 	const struct entry *most = &entries[0];
 
 	for (size_t i = 1; i < count; i++)
 		most = entries[i].bytes > most->bytes ? &entries[i] : most;
 	model->sites[most->site - model->sites].swept_bytes += bytes;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !may_be_data_set; i++) {
 		if (rank_compare_places(entries[i].site, most->site) == 0)
 			model->sites[entries[i].site - model->sites].leak = MODEL_LEAK_SWEPT;
 	}
@@ -464,12 +466,12 @@ judge_process(struct model *model, const struct model_process *process)
 			*MEMORY_NEXT(lines, line_count) = line;
 	}
 	EACH (line, lines, line_count) {
-		if (line->is_storage || may_be_data_set(model, line, lines, line_count))
+		bool may_be_loaded = may_be_data_set(model, line, lines, line_count);
+
+		if (line->growth == GROWTH_SWEPT)
+			sweep(model, line->entries, line->count, line->peak_bytes, may_be_loaded);
+		if (line->is_storage || may_be_loaded || line->growth == GROWTH_SWEPT)
 			continue;
-		if (line->growth == GROWTH_SWEPT) {
-			sweep(model, line->entries, line->count, line->peak_bytes);
-			continue;
-		}
 		grow_to_end(model, line->entries, line->count);
 		for (size_t i = 0; i < line->count; i++) {
 			if (line->entries[i].site->leak == MODEL_LEAK_BACKLOG &&
@@ -483,6 +485,21 @@ judge_process(struct model *model, const struct model_process *process)
 	}
 }
 
+/* What it held when this part of all that was allocated since it began had been. Below 0: there are too few points. */
+static double
+held_after(const struct model_process *process, const uint64_t *held, double part)
+{
+	size_t last = process->point_count - 1;
+	size_t first = 0;
+
+	while (first < last && held[first] == 0)
+		first++;
+	double until = (double)process->points[last].volume_bytes;
+	double begin = (double)begin_of(process, first, process->points[last].volume_bytes);
+
+	return last - first >= POINTS_MIN ? held_at(process, held, last, begin + (until - begin) * part) : -1;
+}
+
 /*
  * A cache that is full releases a block for each that it takes in, and not always the oldest: blocks of all generations may be alive. In the
  * last quarter it took in blocks that stayed, and holds hardly more. A leak beside a set that comes and goes grows by as much as stayed of
@@ -491,22 +508,14 @@ judge_process(struct model *model, const struct model_process *process)
 static bool
 is_full_cache(const struct model_process *process, const struct model_site *site, const uint64_t *held)
 {
-	size_t last = process->point_count - 1;
-	size_t first = 0;
-	uint64_t counted = 0;
-
-	while (first < last && held[first] == 0)
-		first++;
-	for (unsigned i = 0; i < SURVIVAL_QUARTERS; i++)
-		counted += site->quarters[i];
+	uint64_t counted = SUM_OF(quarter, site->quarters, SURVIVAL_QUARTERS, *quarter);
 	uint64_t latest = site->quarters[SURVIVAL_QUARTERS - 1];
-	uint64_t earlier = site->quarters[SURVIVAL_QUARTERS - 2];
-	double until = (double)process->points[last].volume_bytes;
-	double begin = (double)begin_of(process, first, process->points[last].volume_bytes);
-	double before = held_at(process, held, last, begin + (until - begin) / SURVIVAL_QUARTERS * (SURVIVAL_QUARTERS - 1));
+	double usual = (double)site->quarters[SURVIVAL_QUARTERS - 2] / (double)(counted ?: 1) / FULL_GROWTH_PART;
+	double before = held_after(process, held, 0.75);
+	double now = (double)held[process->point_count - 1];
 
-	return last - first >= POINTS_MIN && latest >= FULL_BLOCKS_MIN && latest >= counted / FULL_LATEST_PART &&
-	       (double)held[last] - before <= (double)held[last] * (double)earlier / (double)counted / FULL_GROWTH_PART;
+	return before >= 0 && latest >= FULL_BLOCKS_MIN && latest >= counted / FULL_LATEST_PART &&
+	       now - before <= now * usual;
 }
 
 static void
@@ -522,6 +531,21 @@ find_full_caches(struct model *model, const struct model_process *process)
 		end = first + add_site(process, &entries[first], count - first, held);
 		if (is_full_cache(process, entries[first].site, held))
 			model->sites[entries[first].site - model->sites].leak = MODEL_LEAK_STEADY;
+	}
+	/* A stack may go on as another one: what is flat is asked of the line. */
+	for (size_t first = 0, end; first < count; first = end) {
+		bool is_at_work = false; // what leaks may wait
+
+		memset(held, 0, process->point_count * sizeof(*held));
+		for (end = first; end < count && compare_growers(entries[first].site, entries[end].site) == 0;) {
+			is_at_work = is_at_work || entries[end].site->quarters[SURVIVAL_QUARTERS - 1] != 0;
+			end += add_site(process, &entries[end], count - end, held);
+		}
+		/* A window, a pool, an index that was full by the middle and has hardly grown since. */
+		double now = (double)held[process->point_count - 1];
+
+		for (size_t i = first; i < end && is_at_work && now - held_after(process, held, 0.5) <= now / FLAT_PART; i++)
+			model->sites[entries[i].site - model->sites].leak = MODEL_LEAK_STEADY;
 	}
 }
 

@@ -6,6 +6,7 @@
  * small each step. The thresholds are tried on the programs of tests/leaks:
  * RESULTS.md there says which leaks are found; none of the other programs is called one.
  */
+#include <math.h>
 #include <string.h>
 
 #include "analysis/device_parts.h"
@@ -31,7 +32,8 @@
 #define ARENA_FLOOR_BYTES (16u << 20)
 // a line that releases most of its blocks: so many stay, about as many in each quarter
 #define EVEN_BLOCKS_MIN 16
-#define EVEN_PART 2      // no quarter has less than this part of the mean: a half
+#define EVEN_PART 2   // no quarter has less than this part of the mean: a half
+#define EVEN_CHANCE 4 // times what chance makes of a count, the first may have fewer: a queue has released its oldest
 #define EVEN_KEPT_PART 2 // of more blocks that stay, the oldest are gone not by chance, but as a queue's
 // of the latest quarter of generations: a queue has blocks of the last one alone, which may be long
 #define EVEN_RECENT_PERCENT 50
@@ -135,8 +137,10 @@ static bool
 stays_evenly(const struct model_site *site)
 {
 	uint64_t all = surviving(site, 0, SURVIVAL_QUARTERS);
+	double usual = (double)surviving(site, 1, 3) / 2;
 
-	return all >= EVEN_BLOCKS_MIN && site->live_count <= site->allocated_count / EVEN_KEPT_PART &&
+	return all >= EVEN_BLOCKS_MIN && usual - (double)site->quarters[0] <= EVEN_CHANCE * sqrt(usual) &&
+	       site->live_count <= site->allocated_count / EVEN_KEPT_PART &&
 	       !ANY(quarter, site->quarters, SURVIVAL_QUARTERS, *quarter * EVEN_PART * SURVIVAL_QUARTERS < all);
 }
 

@@ -21,6 +21,8 @@
 #define LOADED_BLOCKS_MIN 1024          // of the rows of a data set that is loaded by several lines, or parsed
 #define STOPPED_NS UINT64_C(1000000000) // a program that ends takes a part of this, and adds nothing
 #define STOPPED_PART 16                 // less than this part of it may come later
+#define WORK_POINTS_MIN 8               // who waits allocates nothing, and so has no points
+#define SUDDEN_PART 4                   // in its last quarter it came to more than four times as much
 #define STEPS_MIN 6                     // a line that keeps a block in each of so many steps is no data set
 
 /* A data set is not loaded with one block in each step or notebook cell. Recognised rounds are too rough for this. */
@@ -162,7 +164,10 @@ find_loads(const struct model *model)
 	return is_load;
 }
 
-/* The program went on for as long as the line grew, did not add to it, and ended by itself: a service that waits does not. */
+/*
+ * The program went on for as long as the line grew, and did not add to it. It ended by itself, or was at work and had room: a service that waits
+ * does not add, nor does who is about to be killed at a limit.
+ */
 static bool
 has_stopped(const struct model *model, struct model_site *const *leaking, size_t count)
 {
@@ -172,7 +177,7 @@ has_stopped(const struct model *model, struct model_site *const *leaking, size_t
 	size_t point = 0;
 
 	if (ANY(site, leaking, count, (*site)->process_count != 1 || (*site)->process != leaking[0]->process) ||
-	    process->state != KMEM_STATE_CLEAN_EXIT || process->point_count == 0)
+	    process->point_count == 0)
 		return false;
 	uint64_t whole_bytes = MOST_OF(seen, process->points, process->point_count,
 	                               rank_held_at(model, seen, leaking[0])); // destructors may release it
@@ -183,20 +188,44 @@ has_stopped(const struct model *model, struct model_site *const *leaking, size_t
 			break;
 		begin_ns = held == 0 ? process->points[point].monotonic_ns : begin_ns;
 	}
+	bool is_over = process->state == KMEM_STATE_CLEAN_EXIT;
 	uint64_t stop_ns = process->points[point].monotonic_ns;
-	uint64_t since_ns = amount_less(model_ended_ns(process), stop_ns);
+	uint64_t since_ns = amount_less(is_over ? model_ended_ns(process) : process->points[last].monotonic_ns, stop_ns);
 
-	return whole_bytes != 0 && stop_ns > begin_ns && since_ns >= stop_ns - begin_ns && since_ns >= STOPPED_NS;
+	return (is_over || (!model_was_nearly_full(process) && last >= point + WORK_POINTS_MIN)) && whole_bytes != 0 &&
+	       stop_ns > begin_ns && since_ns >= stop_ns - begin_ns && since_ns >= STOPPED_NS;
 }
 
-/* What leaks at the same line of its function: of a comprehension what the rest of the line keeps, and of that what the comprehension does. */
+/*
+ * For three quarters of its time the line, or the pool that it grew in, held a quarter of this at most: the calls before let go of what they
+ * took, and the last one takes more at once.
+ */
+static bool
+came_at_once(const struct model *model, const struct model_site *site)
+{
+	const struct model_process *process = &model->processes[site->process];
+	size_t count = process->point_count;
+	uint64_t begin_ns = process->identity->start_monotonic_ns + site->first_ms * 1000000;
+	uint64_t time_ns = amount_less(count != 0 ? process->points[count - 1].monotonic_ns : 0, begin_ns);
+
+	return site->library != NULL && site->process_count == 1 && count >= WORK_POINTS_MIN &&
+	       !ANY(point, process->points, count,
+	            point->monotonic_ns <= begin_ns + time_ns / 4 * 3 && site->domain < point->domain_count &&
+	                point->domain_bytes[site->domain] > site->live_bytes / SUDDEN_PART);
+}
+
+/*
+ * What leaks, or is loaded, at the same line of its function, in all kinds of memory: of a comprehension what the rest of the line keeps, and of
+ * that what the comprehension does.
+ */
 static uint64_t
 leaking_beside(const struct model *model, const struct model_site *line)
 {
 	const struct model_frame *frame = site_key_function_of(line);
 
 	return SUM_OF(site, model->sites, model->site_count,
-	              site->leak == MODEL_LEAK_LEAK && site->domain == line->domain && frame != NULL &&
+	              (site->leak == MODEL_LEAK_LEAK || site->may_be_built_once) &&
+	                      domain_is_host(model->domains[site->domain].id.kind) && frame != NULL &&
 	                      site_key_function_of(site) == frame && rank_compare_places(site, line) != 0
 	                  ? site->live_bytes
 	                  : 0);
@@ -385,8 +414,9 @@ judge(const struct model *model, const uint64_t *latest_ms, const uint64_t *newe
 	bool is_guess = is_of_import || is_alone || rank_is_of_constructor(model, leaking[0]);
 	bool may_be_built_once = is_load_by_look(model, leaking[0], is_guess) && !is_of_steps && !is_again;
 
-	is_over = may_be_built_once &&
-	          (is_over || has_line_paused(at_work, leaking[0]) || has_stopped(model, leaking, count));
+	is_over = (may_be_built_once &&
+	           (is_over || has_line_paused(at_work, leaking[0]) || has_stopped(model, leaking, count))) ||
+	          came_at_once(model, leaking[0]);
 	for (size_t i = 0; i < count; i++) {
 		leaking[i]->may_be_built_once = may_be_built_once || rank_is_of_allocator(model, leaking[i]);
 		leaking[i]->is_of_call = leaking[0]->is_of_call;

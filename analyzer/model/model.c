@@ -70,6 +70,15 @@ model_last_beat(const struct model_process *process)
 	return process->heartbeat_count != 0 ? &process->heartbeats[process->heartbeat_count - 1] : NULL;
 }
 
+bool
+model_was_nearly_full(const struct model_process *process)
+{
+	const struct kmem_heartbeat *last = model_last_beat(process);
+
+	return last != NULL && last->cgroup_bytes != 0 && last->limit_bytes != UINT64_MAX &&
+	       last->cgroup_bytes >= last->limit_bytes / 4 * 3;
+}
+
 const char *
 model_damage_text(const struct model *model, char text[MODEL_DAMAGE_BYTES])
 {

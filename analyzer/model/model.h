@@ -132,9 +132,10 @@ struct model_site {
 	const char *library;
 	enum model_leak_class leak; // set by rank_leaks.c and held_over_time.c
 	bool is_growing_storage;    // of class leak: by held_over_time.c, full blocks are replaced by larger ones
-	uint64_t swept_bytes;       // of class swept: what its line held at the peak, at one of the line's sites; else 0
-	bool may_be_built_once;     // too: an import runs it, or its line has half of all that was allocated since it began
-	bool is_of_call;            // of class leak: see rank_is_of_call()
+	uint64_t
+		swept_bytes; // what its line held at the peak, at one of the line's sites, of class swept or a load that went the same way; else 0
+	bool may_be_built_once; // too: an import runs it, or its line has half of all that was allocated since it began
+	bool is_of_call;        // of class leak: see rank_is_of_call()
 	unsigned type_count;
 	const struct model_tally *types; // MODEL_TYPES_MAX at most, the most frequent first
 	unsigned release_count;
@@ -415,6 +416,8 @@ bool model_could_not_grow(const struct model *model); // some capture: its disk,
 
 /* Its last heartbeat, and when that was; an idle process writes none. NULL and 0 = never. */
 const struct kmem_heartbeat *model_last_beat(const struct model_process *process);
+/* Three quarters of the limit of its cgroup were charged at its last heartbeat: what grows fast fills the rest in between. */
+bool model_was_nearly_full(const struct model_process *process);
 uint64_t model_last_seen_ns(const struct model_process *process);
 /* CLOCK_MONOTONIC when it had ended for certain; 0 = unknown: a process whose capture was not closed may have lived on. */
 uint64_t model_ended_ns(const struct model_process *process);

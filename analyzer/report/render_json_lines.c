@@ -135,7 +135,7 @@ static const struct json_field line_fields[] = {
 	JSON_OF(leaking_bytes, "Live bytes of those of its sites that are of class leak."),
 	JSON_OF(
 		swept_bytes,
-		"Of class swept: bytes that the line held at its peak, about, by the last sample before it was released. Else 0."),
+		"Of class swept, and of a data set that went the same way: bytes that the line held at its peak, about, by the last sample before it was released. Else 0."),
 	JSON_FIELD_AS(
 		"may_be_one_time_load", may_be_built_once,
 		"Of class leak, but half of all that was allocated since it began is its own, or an import runs it: it may be a data set that was loaded once."),

@@ -71,7 +71,7 @@ shown_any(const struct report_line *line)
 static uint64_t
 shown_live(const struct report_line *line)
 {
-	return line->of.live_bytes != 0 ? line->of.live_bytes : line->of.swept_bytes;
+	return line->of.live_bytes ?: line->of.swept_bytes * (line->of.leak == MODEL_LEAK_SWEPT);
 }
 
 struct table {

@@ -106,8 +106,8 @@ is_fed_by_calls(void)
 	"volume_bytes=4M live_count=" blocks " allocated_count=" blocks "; heap:42 " bytes " gens=100/100/100/100 " \
 	"volume_bytes=4M live_count=" blocks " allocated_count=" blocks
 /* Of many blocks few stay, and half of the generations have none; the first quarter has so many, the others have these. */
-#define QUARTERS(first, others) \
-	"heap:41 1G gens=50/100/100/100 allocated_count=2 quarters=" first "/" others "/" others "/" others
+#define QUARTERS(one, others) \
+	"heap:41 1G gens=50/100/100/100 allocated_count=2 quarters=" others "/" others "/" one "/" others
 /* It keeps so many of 1,000 blocks, and each quarter has fewer. */
 #define FILLING(quarters, kept) LEAK("1G") "live_count=" kept " allocated_count=1000 quarters=" quarters
 
@@ -128,6 +128,8 @@ TEST(a_class_begins_where_it_is_said_to)
 		  8 * MIB + 64 * KIB, 8 * MIB + 64 * KIB - 1 },
 		{ "16 blocks that stay", QUARTERS("$-12", "4"), is_leak, 16, 15 },
 		{ "a quarter has half of the mean", QUARTERS("$", "210"), is_leak, 90, 89 },
+		{ "a queue's first has less than chance leaves",
+		  "heap:41 1G gens=50/100/100/100 allocated_count=2 quarters=$/400/400/400", is_leak, 320, 319 },
 		{ "the first half has one and a half of the second", FILLING("$/200/190/100", "1000"), is_filling, 235, 234 },
 		{ "the last quarter has half of the second", FILLING("600/300/250/$", "1000"), is_filling, 150, 151 },
 		{ "24 blocks of a cache that fills", FILLING("$-9/6/2/1", "1000"), is_filling, 24, 23 },
@@ -191,6 +193,59 @@ is_over(uint64_t missing_bytes)
 	       !is_over_in_state(KMEM_STATE_RUNNING, missing_bytes, 1600, 3100); // a service that waits
 }
 
+/* It has not ended by itself: a load that was done after a second, and so many points of work in three more. */
+static bool
+is_over_at_work(uint64_t count)
+{
+	struct model_point_site held[2] = { { 0, 0 }, { 0, 16 * MIB } };
+	struct model_point points[16];
+	uint64_t used_mib = count >> 32 ? count >> 32 : 100;
+
+	count &= UINT32_MAX;
+	hand_model_make(&hand);
+	scene_add(&hand, LEAK("16M") "volume_bytes=16M; heartbeat limit_bytes=400M resident_bytes=%uM cgroup_bytes=%uM",
+	          (unsigned)used_mib, (unsigned)used_mib);
+	hand.process.points = points;
+	hand.process.point_count = count + 2;
+	for (uint64_t i = 0; i < count + 2; i++)
+		points[i] = (struct model_point){
+			.monotonic_ns = hand.identity.start_monotonic_ns + (i <= 1 ? i * 1000 : 4000) * 1000000,
+			.site_count = 1,
+			.sites = &held[i != 0],
+		};
+	classify();
+	return hand.sites[0].leak == MODEL_LEAK_STEADY;
+}
+
+static bool
+is_over_with_room(uint64_t used_mib)
+{
+	return is_over_at_work(used_mib << 32 | 12);
+}
+
+/* Of 100 MiB in the pool of a library at the end, so much was there after three quarters of its time. */
+static bool
+came_at_once(uint64_t before_bytes)
+{
+	struct model_point points[9];
+	uint64_t bytes[9][HAND_DOMAINS] = { { 0 } };
+
+	hand_model_make(&hand);
+	scene_add(&hand, LEAK("100M") "volume_bytes=150M library=polars");
+	hand.process.points = points;
+	hand.process.point_count = ARRAY_LEN(points);
+	for (unsigned i = 0; i < ARRAY_LEN(points); i++) {
+		bytes[i][HEAP] = i < 7 ? before_bytes : 100 * MIB;
+		points[i] = (struct model_point){
+			.monotonic_ns = hand.identity.start_monotonic_ns + i * UINT64_C(1000000000),
+			.domain_count = HAND_DOMAINS,
+			.domain_bytes = bytes[i],
+		};
+	}
+	classify();
+	return hand.sites[0].leak == MODEL_LEAK_STEADY;
+}
+
 static bool
 is_over_for_so_long(uint64_t end_ms)
 {
@@ -209,6 +264,9 @@ TEST(a_load_is_over_when_it_is_said_to_be)
 		{ "a sixteenth may come after it", is_over, MIB, MIB + 1 },
 		{ "the program goes on for as long as it took", is_over_for_so_long, 3100, 3099 },
 		{ "and for a second", is_over_for_a_second, 1600, 1599 },
+		{ "or is at work in eight points", is_over_at_work, 8, 7 },
+		{ "and has a quarter of its limit", is_over_with_room, 299, 300 },
+		{ "the pool of a library had a quarter before", came_at_once, 25 * MIB, 25 * MIB + 1 },
 	};
 
 	thresholds_check(rows, ARRAY_LEN(rows));
