@@ -18,7 +18,6 @@
 #define WORTH_CHILD_BYTES (UINT64_C(1) << 20)
 #define WORTH_LEAKING_BYTES (UINT64_C(1) << 20) // as in a check
 #define SWEPT_PART 2                            // of the peak: less is not what made it
-#define SWEPT_LITTLE_PART 8                     // the same: less is not worth a word
 #define COLLECTED_PERCENT 90                    // of the peak: more of it in one line is not said to need no action
 #define COLLECTED_BLOCKS 8                      // fewer are no collection
 
@@ -60,6 +59,8 @@ ADVICE_TEST(is_full_of_others,
 ADVICE_TEST(is_full_of_unknown, is_container_full_of(facts, facts->memory.unknown_bytes))
 ADVICE_TEST(is_full_of_stacks, facts->memory.starter != NULL && is_container_full_of(facts, facts->memory.stacks_bytes))
 
+ADVICE_TEST(is_written_first, facts->refused == NULL && facts->memory.is_written_first)
+
 /* ---- freed memory ---- */
 
 ADVICE_TEST(is_freed_first, facts->refused == NULL && verdict_is_freed_first(facts))
@@ -73,10 +74,11 @@ ADVICE_TEST(is_freed_after_step,
 ADVICE_TEST(is_parents_knowledge, verdict->cause == VERDICT_GONE && !is_time_up(facts, verdict) &&
                                       !verdict_is_accumulating(facts) && facts->is_descendant)
 
-ADVICE_TEST(is_growth_after_step,
-            verdict_is_accumulating(facts) && facts->refused == NULL && step_of(facts, verdict) != NULL &&
-                (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_FAILED || is_time_up(facts, verdict)) &&
-                !verdict_is_arena(facts, &facts->top_live) && verdict_is_far_from_limits(facts))
+ADVICE_TEST(is_growth_after_step, verdict_is_accumulating(facts) && facts->refused == NULL &&
+                                      step_of(facts, verdict) != NULL &&
+                                      (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_FAILED ||
+                                       facts->end == VERDICT_END_GONE || is_time_up(facts, verdict)) &&
+                                      !verdict_is_arena(facts, &facts->top_live) && verdict_is_far_from_limits(facts))
 
 ADVICE_TEST(is_growth_held_after_step, is_growth_after_step(facts, verdict) && is_holder_known(facts, &facts->top_live))
 
@@ -183,10 +185,6 @@ ADVICE_TEST(is_child_lost, verdict->end == VERDICT_END_OK && verdict->lost_child
 
 /* ---- who held the memory ---- */
 
-ADVICE_TEST(is_next_line_growing,
-            facts->refused == NULL && verdict_does_next_grow(facts) &&
-                !(verdict->end == VERDICT_END_OK && rank_may_be_built_once(facts->next_live.telling)))
-
 ADVICE_TEST(is_little_in_arenas,
             verdict_is_arena(facts, &facts->top_live) && !verdict_is_rest_of_arenas(&facts->top_live) &&
                 facts->top_live.leak != MODEL_LEAK_LEAK && facts->top_live.live_bytes < facts->live_bytes / 2 &&
@@ -206,11 +204,10 @@ ADVICE_TEST(is_well_but_freed,
             verdict->end == VERDICT_END_OK && facts->refused == NULL && facts->memory.freed.freed_bytes != 0)
 ADVICE_TEST(is_well_and_empty, verdict->end == VERDICT_END_OK && facts->peak_bytes == 0)
 ADVICE_TEST(is_well_but_leaking, verdict->end == VERDICT_END_OK && facts->leaking_bytes >= WORTH_LEAKING_BYTES)
-ADVICE_TEST(is_well_but_swept_a_little, verdict->end == VERDICT_END_OK && facts->refused == NULL &&
-                                            facts->swept.swept_bytes >= WORTH_LEAKING_BYTES &&
-                                            facts->swept.swept_bytes >= facts->peak_bytes / SWEPT_LITTLE_PART)
-ADVICE_TEST(is_well_but_swept,
-            is_well_but_swept_a_little(facts, verdict) && facts->swept.swept_bytes >= facts->peak_bytes / SWEPT_PART)
+ADVICE_TEST(is_well_but_swept_a_little,
+            verdict->end == VERDICT_END_OK && facts->refused == NULL && facts->swept.swept_bytes >= WORTH_LEAKING_BYTES)
+ADVICE_TEST(is_well_but_swept, is_well_but_swept_a_little(facts, verdict) && facts->swept.leak == MODEL_LEAK_SWEPT &&
+                                   facts->swept.swept_bytes >= facts->peak_bytes / SWEPT_PART)
 
 /* Blocks of the usual size of the line that it held at the peak. */
 static uint64_t
@@ -298,6 +295,8 @@ static const struct advice rows[] = {
 	{ "remove-files-in-memory", is_full_of_files,
 	  .text = "remove files that are not needed any more from folders that lie in memory (/dev/shm, a /tmp in memory), or write them to a disk: "
 	          "`df -h -t tmpfs` shows how much each such folder holds" },
+	{ "write-elsewhere", is_written_first,
+	  .text = "write to a copy, a piece at a time, or map the file shared: what is written into the private mapping of {files_line} stays in memory" },
 	{ "share-what-children-read", is_copied,
 	  .text = "[{?python_child}let each worker load its own part, or ]" SHARE_READS },
 	{ "record-python-objects", is_killed_child_in_arenas,
@@ -317,7 +316,6 @@ static const struct advice rows[] = {
 	          "that lie in memory (shared memory that nobody unlinked)" },
 	{ "see-container", is_full_of_others,
 	  .text = "see what else runs in this container: `ps -eo pid,rss,args --sort -rss` inside it shows what each process has in memory" },
-	{ "release-next-blocks", is_next_line_growing, .kept_line = offsetof(struct verdict_facts, next_live) },
 	{ "import-less", is_little_in_arenas,
 	  .text = "give the program more memory, or import less: no line of it holds much" },
 	{ "reuse-arenas", is_free_in_arenas,
@@ -342,7 +340,7 @@ static const struct advice rows[] = {
 	          "` shows what the child process held before it ended; if a pool ended it as "
 	          "it closed, no action is needed" },
 	{ "little-room", is_tight,
-	  .text = "little room was left: hold less at once (most was {peak_how} {peak_line}), or give the program more memory" },
+	  .text = "little room was left: [release earlier what {swept_line} gathers until the peak, ]hold less at once (most was {peak_how} {peak_line}), or give the program more memory" },
 	{ "return-freed-memory", is_well_but_freed, .text = FREED },
 	{ "nothing", is_well_and_empty, .text = "no action is needed", .is_nothing = true },
 	{ "release-before-end", is_well_but_swept,

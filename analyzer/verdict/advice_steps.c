@@ -17,6 +17,8 @@ ADVICE_TEST(has_no_threads_left, verdict_note_of(facts->process, KMEM_NOTE_THREA
 ADVICE_TEST(has_no_processes_left, verdict_note_of(facts->process, KMEM_NOTE_PROCESS) != NULL)
 ADVICE_TEST(has_no_files_left, verdict_note_of(facts->process, KMEM_NOTE_FILES) != NULL)
 ADVICE_TEST(has_no_cuda, verdict_note_of(facts->process, KMEM_NOTE_CUDA) != NULL)
+/* A program that handles such a signal says so by its status, as a shell does of what it ran. */
+ADVICE_TEST(was_told_to_stop, facts->exit_code == 128 + SIGTERM || facts->exit_code == 128 + SIGINT)
 ADVICE_TEST(crashes_anywhere, verdict_crashes_anywhere(facts))
 ADVICE_TEST(is_without_python, facts->process->python_version == 0)
 ADVICE_TEST(is_interrupted, facts->signal == SIGINT)
@@ -65,6 +67,8 @@ static const struct step steps[] = {
 	  "close files that are not needed any more, or raise the limit (ulimit -n)" },
 	{ VERDICT_FAILED, "match-driver", has_no_cuda,
 	  "read the program's own error message; nvidia-smi shows the driver, and for which CUDA it is" },
+	{ VERDICT_FAILED, "find-sender", was_told_to_stop,
+	  "find out who sent signal {shell_signal}: Ctrl-C, a time limit, a scheduler, a person" },
 	{ VERDICT_FAILED, "read-error", NULL, "read the program's own error message" },
 	{ VERDICT_GONE, "see-system-log", was_launched,
 	  "see what ended it: the kernel's log of that time (`journalctl -k`, or `dmesg -T`), and the log of the scheduler or "

@@ -123,7 +123,7 @@ judge_child_killed(const struct verdict_facts *facts)
 		return VERDICT_NOT_SO;
 	/* Counters that were read later may be of a later kill: then the child must have been about to fill the container. */
 	if (facts->counters_are_late)
-		return verdict_was_nearly_full(facts->lost_child) ? VERDICT_POSSIBLE : VERDICT_NOT_SO;
+		return model_was_nearly_full(facts->lost_child) ? VERDICT_POSSIBLE : VERDICT_NOT_SO;
 	return VERDICT_LIKELY;
 }
 
@@ -151,10 +151,11 @@ judge_machine_memory(const struct verdict_facts *facts)
 		return facts->log.kind == VERDICT_LOG_MACHINE ? log_confidence(facts) : VERDICT_NOT_SO;
 	if (facts->is_kill_counted && facts->cgroup_kills != 0)
 		return counter_confidence(facts);
+	/* Far from a limit of its own nothing tells it from the other containers, of which some were killed. */
+	bool is_others = facts->is_kill_counted || (facts->limit_bytes != UINT64_MAX && verdict_is_far_from_limits(facts));
+
 	if (facts->is_machine_counted && facts->machine_kills != 0 && !is_perhaps_of_guard(facts))
-		return verdict_is_machine_low(facts) ? VERDICT_LIKELY
-		       : facts->is_kill_counted      ? VERDICT_NOT_SO
-		                                     : VERDICT_POSSIBLE;
+		return verdict_is_machine_low(facts) ? VERDICT_LIKELY : is_others ? VERDICT_NOT_SO : VERDICT_POSSIBLE;
 	return !facts->is_machine_counted && verdict_is_machine_low(facts) ? VERDICT_LIKELY : VERDICT_NOT_SO;
 }
 

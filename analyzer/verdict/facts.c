@@ -242,15 +242,6 @@ verdict_is_near_limit(const struct verdict_facts *facts)
 }
 
 bool
-verdict_was_nearly_full(const struct model_process *process)
-{
-	const struct kmem_heartbeat *last = model_last_beat(process);
-
-	return last != NULL && last->cgroup_bytes != 0 && last->limit_bytes != UINT64_MAX &&
-	       last->cgroup_bytes >= last->limit_bytes / 4 * 3;
-}
-
-bool
 verdict_is_machine_low(const struct verdict_facts *facts)
 {
 	return facts->available_bytes != UINT64_MAX && facts->process->identity->machine_bytes != 0 &&
@@ -261,8 +252,8 @@ bool
 verdict_is_far_from_limits(const struct verdict_facts *facts)
 {
 	bool is_limit_far = facts->limit_bytes == UINT64_MAX ||
-	                    (facts->charged_bytes != 0 &&
-	                     facts->charged_bytes < facts->limit_bytes / 100 * FAR_FROM_LIMIT_PERCENT);
+	                    (facts->charged_bytes != 0 && amount_greater(facts->charged_bytes, facts->live_bytes) <
+	                                                      facts->limit_bytes / 100 * FAR_FROM_LIMIT_PERCENT);
 
 	return is_limit_far && !verdict_is_machine_low(facts) && facts->refused == NULL && facts->cgroup_kills == 0;
 }

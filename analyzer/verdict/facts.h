@@ -91,6 +91,8 @@ struct verdict_memory {
 	uint64_t own_bytes;         // of these, the recorder's own
 	uint64_t program_bytes;     // of these, the program and its libraries: code and data
 	uint64_t files_bytes;       // of these, pages of files and shared memory that no line holds
+	uint64_t written_bytes;     // of these, that are the process's own as it wrote to them, at least
+	bool is_written_first;      // they are most of what was in memory, and `files` is their line
 	uint64_t age_ns;            // of the oldest look, to the end or the last heartbeat
 	struct rank_line files;     // the line that maps most of these files; site_count == 0: none does, or they are few
 	uint64_t inherited_bytes;   // from before the fork, in the process that has most of it
@@ -251,8 +253,6 @@ uint64_t verdict_used_bytes(const struct kmem_heartbeat *beat);
 
 /* Charged to the limit's cgroup at the last heartbeat: nearly all of it. False when not known. */
 bool verdict_is_near_limit(const struct verdict_facts *facts);
-/* The same of the limit of one process at its own last heartbeat, three quarters of it: what grows fast fills the rest in between. */
-bool verdict_was_nearly_full(const struct model_process *process);
 /* The machine had almost nothing left at the last heartbeat. False when not known. */
 bool verdict_is_machine_low(const struct verdict_facts *facts);
 /* No limit was near, no request was refused, and the kernel counted no kill in the container. */
@@ -294,8 +294,6 @@ bool verdict_is_most_of_live(const struct verdict_facts *facts, uint64_t bytes);
 bool verdict_is_accumulating(const struct verdict_facts *facts);
 /* Most of what was live is of a line of class backlog, in many blocks: one block that grows is no queue. */
 bool verdict_is_backlog(const struct verdict_facts *facts);
-/* The largest line does not accumulate, but the next one does, with most of what it holds. */
-bool verdict_does_next_grow(const struct verdict_facts *facts);
 
 /* ---- facts_memory.c ---- */
 

@@ -8,6 +8,7 @@
 
 #include "analysis/grows_with.h"
 #include "analysis/kept_way.h"
+#include "analysis/line_growth.h"
 #include "base/items.h"
 #include "base/memory.h"
 #include "model/model_holders.h"
@@ -21,9 +22,9 @@
 #define LAST_PART 8            // the same of a line that came last
 #define GROWING_PART 8         // of a line: if less of it accumulates, that is not what it holds memory for
 #define BESIDE_ARENAS_PART 100 // of Python's arenas: less says nothing of who fills them
-#define KIND_PART 4    // of what it holds most of: another kind of as much tells of a line that cannot be judged else
-#define AS_MUCH_PART 8 // of a line: another one that holds less by that holds about as much
-#define ARENA_PART 4   // of Python's arenas: as much as this makes a line tell more than they do
+#define SWEPT_PART 20          // of the most in memory: less is not worth a word
+#define KIND_PART 4  // of what it holds most of: another kind of as much tells of a line that cannot be judged else
+#define ARENA_PART 4 // of Python's arenas: as much as this makes a line tell more than they do
 
 /* Did it run when the one that this is about ended? False when nothing shows it. */
 static bool
@@ -262,6 +263,29 @@ find_beside(struct verdict_facts *facts, const struct ranked *live)
 		facts->beside_process = process_of(facts, live, &facts->beside, true);
 }
 
+/*
+ * What does not grow was there all along. A leak beside it that holds half as much, or that has most of what the process gained since it began
+ * and did not end well, comes first.
+ */
+static void
+prefer_leak(struct verdict_facts *facts)
+{
+	const struct rank_line top = facts->top_live;
+	bool has_next = facts->next_live.site_count != 0 && facts->next_live.leak == MODEL_LEAK_LEAK;
+	struct rank_line *leak = has_next ? &facts->next_live : &facts->beside;
+
+	if (facts->model->process_count != 1 || facts->refused != NULL || top.leak == MODEL_LEAK_LEAK ||
+	    leak->site_count == 0 || ((facts->end == VERDICT_END_OK || !has_next) && rank_may_be_built_once(leak->telling)))
+		return;
+	struct line_growth growth = line_growth_of(facts->model, leak);
+
+	if (!has_next && (facts->end == VERDICT_END_OK || !growth.is_known || leak->leaking_bytes < growth.whole_bytes / 2))
+		return;
+	facts->top_live = *leak;
+	leak->site_count = 0;
+	facts->next_live = top;
+}
+
 /* In the processes marked in `is_meant`; 0 when some of it may be others'. */
 static uint64_t
 left_by_imports(const struct verdict_facts *facts, const bool *is_meant)
@@ -306,7 +330,8 @@ sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const 
 		uint64_t bytes = is_peak ? line->peak_bytes : line->live_bytes;
 
 		if (line->where != top->where || line->first_site == top->first_site || line->is_import || bytes == 0 ||
-		    (is_peak && is_unclear(facts, line)) || line->largest->where_relation != top->largest->where_relation ||
+		    line->largest->library != NULL || (is_peak && is_unclear(facts, line)) ||
+		    line->largest->where_relation != top->largest->where_relation ||
 		    !domain_is_host(facts->model->domains[line->domain].id.kind))
 			continue;
 		sum.live_bytes += line->live_bytes;
@@ -332,23 +357,18 @@ may_be_top(const struct verdict_facts *facts, const struct rank_line *line, uint
 	       domain_is_host(facts->model->domains[line->domain].id.kind);
 }
 
-/*
- * Of two lines that hold about as much, the one that grows: the other may be its copy of the moment. Of one line that cannot be judged by
- * what it holds most of, another kind of memory may tell.
- */
+/* Of one line that cannot be judged by what it holds most of, another kind of memory may tell. */
 static void
 prefer_growing(struct verdict_facts *facts, const struct ranked *live)
 {
 	const struct rank_line *top = &facts->top_live;
-	const struct rank_line *found = FIRST(line, live->lines,
-	                                      live->line_count < SUMMED_MAX ? live->line_count : SUMMED_MAX,
-	                                      may_be_top(facts, line, line->live_bytes) && line->leak == MODEL_LEAK_LEAK &&
-	                                          line->leaking_bytes >= line->live_bytes / GROWING_PART &&
-	                                          (line->live_bytes >= top->live_bytes - top->live_bytes / AS_MUCH_PART ||
-	                                           (line->where == top->where && top->leak == MODEL_LEAK_TOO_SHORT &&
-	                                            line->leaking_bytes >= top->live_bytes / KIND_PART)));
+	const struct rank_line *found = FIRST(
+		line, live->lines, live->line_count < SUMMED_MAX ? live->line_count : SUMMED_MAX,
+		may_be_top(facts, line, line->live_bytes) && line->leak == MODEL_LEAK_LEAK && line->where == top->where &&
+			top->leak == MODEL_LEAK_TOO_SHORT && line->leaking_bytes >= line->live_bytes / GROWING_PART &&
+			line->leaking_bytes >= top->live_bytes / KIND_PART);
 
-	if (found != NULL && top->leak != MODEL_LEAK_LEAK && !verdict_is_arena(facts, top))
+	if (found != NULL && !verdict_is_arena(facts, top))
 		facts->top_live = *found;
 }
 
@@ -408,7 +428,8 @@ sum_leaking(struct verdict_facts *facts, const struct ranked *live)
 	const struct model *model = facts->model;
 
 	EACH (line, live->lines, live->line_count) {
-		if (line->swept_bytes > facts->swept.swept_bytes)
+		if (line->swept_bytes > facts->swept.swept_bytes &&
+		    line->swept_bytes >= verdict_most_resident_of(facts->process) / SWEPT_PART)
 			facts->swept = *line;
 		if (line->leak != MODEL_LEAK_LEAK || !domain_is_host(model->domains[line->domain].id.kind) ||
 		    rank_may_be_built_once(line->telling))
@@ -523,6 +544,7 @@ verdict_live_gather(struct verdict_facts *facts)
 	}
 	if (facts->top_live.site_count != 0)
 		find_beside(facts, live);
+	prefer_leak(facts);
 	if (facts->live_count == model->process_count)
 		facts->top_live_processes = 0;
 	else if (facts->top_live.site_count != 0)
@@ -656,15 +678,6 @@ verdict_is_backlog(const struct verdict_facts *facts)
 	       (facts->top_live.live_count >= BACKLOG_BLOCKS_MIN ||
 	        rank_is_unsent(facts->model, facts->top_live.largest)) &&
 	       verdict_is_most_of_live(facts, facts->top_live.live_bytes);
-}
-
-bool
-verdict_does_next_grow(const struct verdict_facts *facts)
-{
-	const struct rank_line *next = &facts->next_live;
-
-	return facts->top_live.leak != MODEL_LEAK_LEAK && next->site_count != 0 && next->leak == MODEL_LEAK_LEAK &&
-	       next->leaking_bytes >= next->live_bytes / 2;
 }
 
 uint64_t

@@ -455,6 +455,7 @@ enum part {
 	PART_MALLOC,
 	PART_RESERVED,
 	PART_FILES,
+	PART_WRITTEN,
 	PART_PROGRAM,
 	PART_OWN,
 	PART_INHERITED,
@@ -481,6 +482,7 @@ static const struct {
 	[PART_MALLOC] = { "malloc's, beyond what is live", VERDICT_BAR_FREED }, // its pages were not sampled
 	[PART_RESERVED] = { "memory that libraries manage themselves: no line of it is known", VERDICT_BAR_LIBRARIES },
 	[PART_FILES] = { "pages of files and shared memory", VERDICT_BAR_FILES },
+	[PART_WRITTEN] = { "written pages of private mappings of files (anonymous memory)", VERDICT_BAR_LINES },
 	[PART_PROGRAM] = { "the program and its libraries", VERDICT_BAR_LIBRARIES },
 	[PART_OWN] = { "the recorder's own", VERDICT_BAR_RECORDER },
 	[PART_INHERITED] = { "memory from before the fork", VERDICT_BAR_FORK },
@@ -660,6 +662,24 @@ add_container(const struct model *model, struct verdict_memory *memory, uint64_t
 	parts[PART_OTHERS] = beyond_bytes - parts[PART_UNKNOWN_OTHERS];
 }
 
+/*
+ * A page of a private mapping of a file is memory of the process's own from the first write to it on. A look finds all pages of the mapping; the
+ * container counts what is private. Of one process that has all that is charged there, what is more than can be elsewhere was written.
+ */
+static uint64_t
+written_bytes(const struct verdict_facts *facts)
+{
+	const struct model_process *process = facts->process;
+	uint64_t files_bytes = facts->memory.files_bytes;
+
+	if (facts->model->process_count != 1 || facts->charged_bytes > facts->memory.bytes)
+		return 0;
+	uint64_t elsewhere_bytes = amount_less(process->resident->resident_bytes, files_bytes);
+	uint64_t written = amount_lesser(files_bytes, amount_less(process->container.anonymous_bytes, elsewhere_bytes));
+
+	return written > files_bytes / 2 ? written : 0;
+}
+
 /* Those that are, the largest first; and their sums by kind, for the bar. */
 static void
 keep_parts(struct verdict_memory *memory, const uint64_t parts[PARTS])
@@ -722,6 +742,8 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 	memory->own_bytes = parts[PART_OWN];
 	memory->program_bytes = parts[PART_PROGRAM];
 	memory->files_bytes = parts[PART_FILES];
+	memory->written_bytes = parts[PART_WRITTEN] = written_bytes(facts);
+	parts[PART_FILES] -= memory->written_bytes;
 	/* Of whoever the kernel killed for the container's limit all that was charged there is the question. */
 	if (facts->cgroup_kills != 0 && facts->charged_bytes > memory->bytes && facts->limit_bytes != UINT64_MAX) {
 		uint64_t beyond_bytes = facts->charged_bytes - memory->bytes;
@@ -748,6 +770,8 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 	}
 	if (memory->files_bytes >= WORTH_BYTES)
 		find_files(facts);
+	memory->is_written_first = memory->written_bytes != 0 && memory->files.site_count != 0 &&
+	                           memory->parts[0].bytes == memory->written_bytes;
 	if (was_freed_by_ending(facts))
 		memory->freed = (struct verdict_freed){ .freed_bytes = 0 };
 	if (memory->freed.freed_bytes != 0)

@@ -554,7 +554,7 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	TEST(by_guard, facts->signal == SIGINT && verdict_has_guard_interrupted(facts))                                    \
 	FIGURE(refused_earlier, facts->process->failed_count != 0, "%s request%s",                                         \
 	       UNITS_COUNT(facts->process->failed_count), facts->process->failed_count == 1 ? " was" : "s were")           \
-	FIGURE(shell_signal, true, "%d", facts->exit_code - 128)                                                           \
+	FIGURE(shell_signal, true, "%d (SIG%s)", facts->exit_code - 128, sigabbrev_np(facts->exit_code - 128) ?: "?")      \
 	WORDS(log, log_of(told)->text)                                                                                     \
 	WORDS(log_writer, strcmp(log_of(told)->writer, "kernel") == 0 ? "the kernel" : log_of(told)->writer)               \
 	TEST(log_by_name, log_of(told)->is_by_name)                                                                        \
@@ -632,7 +632,9 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	FIGURE(used_share, true, "%s", UNITS_SHARE(verdict_share(used_bytes(freed), freed->heap_bytes)))                   \
 	FIGURE(sparse, verdict_sparse_of(freed) != 0, "%s", UNITS_BYTES(freed->sparse_bytes))                              \
 	FIGURE(empty, freed->empty_bytes >= freed->freed_bytes / 10, "%s", UNITS_BYTES(freed->empty_bytes))                \
-	TEST(lines_first, memory->part_count != 0 && memory->parts[0].bar == VERDICT_BAR_LINES)                            \
+	TEST(lines_first,                                                                                                  \
+	     memory->part_count != 0 && memory->parts[0].bar == VERDICT_BAR_LINES && !memory->is_written_first)            \
+	TEST(written_first, memory->is_written_first)                                                                      \
 	TEST(freed, freed->freed_bytes != 0)                                                                               \
 	TEST(freed_later, freed->is_later)                                                                                 \
 	WORDS(part, memory->part_count != 0 ? memory->parts[0].name : "")                                                  \
@@ -685,7 +687,7 @@ place_of(const struct told *told, const struct rank_line *line, char text[PLACE_
 	LINE(pinned_line, &facts->top_pinned)                                                                              \
 	LINE(peak_line, &facts->top_peak)                                                                                  \
 	LINE(before_line, facts->top_peak.site_count != 0 ? &facts->top_peak : &facts->top_live)                           \
-	LINE(swept_line, &facts->swept)                                                                                    \
+	FIGURE(swept_line, facts->swept.site_count != 0, "%s", place_of(told, &facts->swept, PLACE_ROOM))                  \
 	LINE(leaking_line, &facts->most_leaking)                                                                           \
 	FIGURE(child_line, facts->peak_process != facts->process && facts->top_peak.site_count != 0, "%s",                 \
 	       place_of(told, &facts->top_peak, PLACE_ROOM))                                                               \

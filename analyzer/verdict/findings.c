@@ -297,7 +297,7 @@ find_holders(struct verdict_facts *facts, struct verdict *verdict)
 		find_freed(facts, verdict);
 	find_parts(facts, verdict);
 	add(verdict, FINDING_LIVE, facts->live_bytes + facts->untouched_bytes, 0, NULL);
-	if (facts->top_live.site_count != 0 && facts->live_bytes != 0) {
+	if (facts->top_live.site_count != 0 && facts->live_bytes != 0 && !facts->memory.is_written_first) {
 		find_line(facts, verdict);
 		find_untouched(facts, verdict);
 		if (facts->beside_arenas.site_count != 0)
@@ -425,8 +425,7 @@ find_exited(struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct rank_line *top = &facts->top_live;
 	const struct kmem_heartbeat *fullest = verdict_fullest(facts);
-	bool has_holder = top->leak == MODEL_LEAK_LEAK ||
-	                  (verdict_does_next_grow(facts) && !rank_may_be_built_once(facts->next_live.telling));
+	bool has_holder = top->leak == MODEL_LEAK_LEAK;
 
 	if (facts->model->domain_count == 0 && model_unrecorded_bytes(facts->model) == 0)
 		add(verdict, FINDING_NO_ALLOCATION, 0, 0, NULL);

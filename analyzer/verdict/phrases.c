@@ -347,8 +347,8 @@ static const struct {
 	[FINDING_KERNEL_KILLS] = { .text = " Meanwhile the kernel killed [{?kill_counted}{kills} of its container][{!kill_counted}{machine_kills} on this machine] "
 	                                   "for lack of memory[{?kill_counted} ({proof})]." },
 	[FINDING_FAR_FROM_LIMITS] = { .text = "[{?accumulates} Memory was far from the limits.][{!accumulates} Nothing here points at memory.]" },
-	[FINDING_SHELL_STATUS] = { .text = " A shell gives this status when a program that it ran was ended by signal {shell_signal}; how that one ended is "
-	                                   "not recorded here." },
+	[FINDING_SHELL_STATUS] = { .text = " Such a status says that signal {shell_signal} ended the program, which handled it, or one that it ran, as a shell tells; "
+	                                   "how that one ended is not recorded here." },
 	[FINDING_THREAD_REFUSED] = { .text = " {note}: the system allows no more threads, or there was no room for its stack." },
 	[FINDING_PROCESS_REFUSED] = { .text = " {note}: the system allows no more processes, or it had no memory for another one." },
 	[FINDING_FILES_FULL] = { .text = " {note}." },
@@ -360,7 +360,7 @@ static const struct {
 	                                    "[{!space_limit}{?strict_overcommit} This machine refuses what it cannot back with memory (vm.overcommit_memory is 2).]"
 	                                    "[{!space_limit}{!strict_overcommit} What was asked for is more than the machine has ({machine}).]" },
 	[FINDING_LITTLE_HELD] = { .text = " No more than {bytes} was live then." },
-	[FINDING_PARTS] = { .text = "[{!freed}{!lines_first} {bytes} of the {whole} in memory ({share}) was {part}.]|[ Most of the files were mapped at {files_line}.]"
+	[FINDING_PARTS] = { .text = "[{!freed}{!lines_first} {bytes} of the {whole} in memory ({share}) was {part}[{?written_first}, mapped at {files_line}].]|[{!written_first} Most of the files were mapped at {files_line}.]"
 	                            "[ Most of what was there before the fork was {builder_line}.]"
 	                            "[ {stacks_count} of the threads whose stacks were there were started at {stacks_line}.]"
 	                            "[{!stacks_line}{?lines_released} Most of what lines held at the last sample was released afterwards.]" },

@@ -73,6 +73,8 @@ TEST(each_death_has_its_verdict)
 		  "^ending; live 561 MiB; line", "enlarge-shm", "" },
 		{ "exit 1", "failed", "certain", "^ending; peak 500 MiB; peak-line " AT_LINE "; usage", "read-error", "" },
 		{ "exit 137", "failed", "certain", "^ending; shell-status; peak", "read-error", "" },
+		{ "exit 143", "failed", "certain", "^ending; shell-status; peak", "find-sender",
+		  "Such a status says that signal 15 (SIGTERM) ended the program, which handled it" },
 		{ "", "gone", "likely", "^ending; no-kill; live", "see-system-log",
 		  "or it called the kernel's exit_group itself" },
 		{ LIMITED "now cgroup_oom_kill=1 cgroup_oom=1 cgroup_max_hits=5 machine_oom_kill=1", "container-limit",
@@ -99,6 +101,23 @@ TEST(each_death_has_its_verdict)
 	decided("^ending; live 500 MiB", "read-where-recorded");
 	assert_cause(&verdict, "not-closed");
 	assert_string_equal(verdict_confidence_name(verdict.confidence), "unknown");
+}
+
+/* The kernel killed others on the machine: far from its own limit, and with less live than that, it was not one of them. */
+TEST(kills_on_the_machine_are_no_cause_far_from_its_own_limit)
+{
+	static const char *const cases[][3] = { { "409M", "100M", "gone" },
+		                                    { "410M", "100M", "machine-memory" },
+		                                    { "100M", "409M", "gone" },
+		                                    { "100M", "410M", "machine-memory" } };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		told(NULL, NULL,
+		     "heap:41 %s; limit cgroup 512M; heartbeat cgroup_bytes=%s limit_bytes=512M; before machine_oom_kill=0; "
+		     "now " UNKNOWN "now machine_oom_kill=3",
+		     cases[i][0], cases[i][1]);
+		assert_cause(&verdict, cases[i][2]);
+	}
 }
 
 TEST(who_held_most_is_named_with_share_and_growth)
@@ -281,7 +300,7 @@ TEST(a_leak_is_named_when_a_signal_ended_the_program)
 	static const char *const deaths[][3] = { { "killed", "signal", "find-sender, release-blocks" },
 		                                     { "signal 6", "aborted", "show-python-crash, release-blocks" },
 		                                     { "signal 11", "crashed", "show-python-crash, release-blocks" },
-		                                     { "", "gone", "release-blocks" } };
+		                                     { "", "gone", "see-system-log, release-blocks" } };
 
 	for (size_t i = 0; i < ARRAY_LEN(deaths); i++) {
 		told("; live 400 MiB; line 400 MiB of 400 MiB at train.py:41 epoch; accumulates 400 MiB", deaths[i][2],

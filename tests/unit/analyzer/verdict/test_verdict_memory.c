@@ -196,6 +196,28 @@ TEST(the_line_that_maps_most_files_is_named)
 	parts("150 MiB pages of files and shared memory");
 }
 
+/* The container counts what is private: more than can be elsewhere is in pages of the mapping that were written. */
+TEST(written_pages_of_a_private_mapping_are_the_process_own)
+{
+	static const struct {
+		unsigned anonymous, charged;
+		bool is_written;
+	} cases[] = { { 154, 164, true }, { 90, 164, true }, { 89, 164, false }, { 154, 165, false } };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		told(
+			NULL, cases[i].is_written ? "write-elsewhere" : NULL,
+			FILES(
+				"140M") "container anonymous_bytes=%uM; limit cgroup 170M; heartbeat cgroup_bytes=%uM limit_bytes=170M; oom",
+			cases[i].anonymous, cases[i].charged);
+		said(cases[i].is_written
+		         ? "was written pages of private mappings of files (anonymous memory), mapped at train.py:10 "
+		           "epoch."
+		         : "!written pages");
+		said(cases[i].is_written ? "!train.py:16" : "train.py:16");
+	}
+}
+
 /* Its lines are the parent's, which no longer holds it. */
 TEST(the_line_of_what_was_there_before_the_fork_is_named)
 {

@@ -466,8 +466,9 @@ TEST(a_line_that_holds_nearly_as_much_is_named_too)
 		  "line 290 MiB of 590 MiB at train.py:50 epoch; accumulates 290 MiB of 290 MiB at train.py:50 epoch, likely; next-line 300 MiB of",
 		  "Another 300 MiB (51 %) was allocated at train.py:41 epoch." },
 		{ "heap:41 300M gens=1/12/3/3; heap:50 262M leak",
-		  "line 300 MiB of 562 MiB at train.py:41 epoch; next-line 262 MiB of 562 MiB at train.py:50 epoch; usage",
-		  "train.py:50 epoch, which looks like a leak." },
+		  "line 262 MiB of 562 MiB at train.py:50 epoch; accumulates 262 MiB of 262 MiB at train.py:50 epoch, likely; next-line 300 MiB "
+		  "of 562 MiB at train.py:41 epoch; usage",
+		  "Another 300 MiB (53 %) was allocated at train.py:41 epoch." },
 		{ LEAK "heap:50 290M gens=1/12/3/3", FIRST "; " LEAKS "; next-line", "train.py:50 epoch." },
 		{ LEAK "heap:50 290M leak", "likely; next-line 290 MiB of 590 MiB at train.py:50 epoch; usage",
 		  "train.py:50 epoch, which looks like a leak too." },
@@ -686,12 +687,12 @@ TEST(more_than_the_peak_of_a_domain_is_live_in_all)
 	said(" was live in all. ");
 }
 
-/* What grows is the cause; what holds as much beside it may be its copy of the moment. */
-TEST(of_two_that_hold_about_as_much_the_one_that_grows_comes_first)
+/* What grows is the cause; what holds more beside it may be its copy of the moment. */
+TEST(of_two_the_one_that_grows_comes_first)
 {
 #define COPY "heap:12 %uM; heap:41 100M leak; killed; after cgroup_oom_kill=1"
-	told("line 100 MiB of 214 MiB at train.py:41 epoch; accumulates", NULL, COPY, 114);
-	told("line 115 MiB of 215 MiB at train.py:12 epoch; next-line 100 MiB", NULL, COPY, 115);
+	told("line 100 MiB of 300 MiB at train.py:41 epoch; accumulates", NULL, COPY, 200);
+	told("line 201 MiB of 301 MiB at train.py:12 epoch; accumulates-beside", NULL, COPY, 201);
 }
 
 /* Small objects of a short run are too few to judge; the blocks of the same line are not. */
@@ -763,13 +764,47 @@ TEST(what_accumulates_beside_the_largest_line_is_what_there_is_to_do)
 	static const char *const ends[] = { "exit 0", "killed; after cgroup_oom_kill=1" };
 
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-		told("line 300 MiB of 500 MiB at train.py:12 epoch; next-line 200 MiB of 500 MiB at train.py:41 epoch",
-		     "release-next-blocks", "heap:12 300M; heap:41 200M leak volume_bytes=2G; %s", ends[i]);
+		told(
+			"line 200 MiB of 500 MiB at train.py:41 epoch; accumulates 200 MiB of 200 MiB at train.py:41 epoch, likely; next-line "
+			"300 MiB of 500 MiB at train.py:12 epoch",
+			"release-blocks", "heap:12 300M; heap:41 200M leak volume_bytes=2G; %s", ends[i]);
 		next("the blocks of train.py:41 epoch");
 	}
 	told("!train.py:41", "nothing", "heap:12 300M; heap:41 200M gens=1/12/0/3 volume_bytes=2G; exit 0");
 	told("!train.py:41", "nothing",
 	     "heap:12 300M; heap:41 200M leak volume_bytes=300M; exit 0"); // perhaps a second data set
+}
+
+/* A model was there when the line began, and has not grown since: `share` percent of what the process gained then is the line's. */
+TEST(a_leak_that_has_most_of_the_growth_comes_before_what_was_there)
+{
+	static const struct {
+		const char *scene;
+		unsigned before; // MiB live when it began
+		bool is_first;
+	} cases[] = {
+		{ "oom", 300, true },
+		{ "oom", 240, true },
+		{ "oom", 239, false },
+		{ "exit 0", 300, false },
+		{ "last samples=0 volume_bytes=61M; oom", 300, false }, // perhaps a second data set
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_point points[] = { { .monotonic_ns = 0, .live_bytes = cases[i].before * MIB } };
+
+		scene("heap:12 300M; heap:41 60M leak volume_bytes=2G first_ms=1000; process live_bytes=360M; %s",
+		      cases[i].scene);
+		hand.process.points = points;
+		hand.process.point_count = 1;
+		decided(cases[i].is_first
+		            ? "; line 60.0 MiB of 360 MiB at train.py:41 epoch; accumulates 60.0 MiB of 60.0 MiB at "
+		              "train.py:41 epoch, likely; next-line 300 MiB of 360 MiB at train.py:12 epoch"
+		            : "!; line 60.0 MiB",
+		        cases[i].is_first ? "release-blocks" : NULL);
+		if (cases[i].is_first)
+			said("Another 300 MiB (83 %) was allocated at train.py:12 epoch.");
+	}
 }
 
 /* "A running sum of tensors" is no help to who writes C++, nor to who has no tensors. */
