@@ -42,7 +42,7 @@ struct verdict_copies {
 /*
  * What was the memory of the processes made of that ran at the end? By their last samples. What two processes may share counts once.
  */
-#define VERDICT_PARTS_MAX 18
+#define VERDICT_PARTS_MAX 19
 /* In few kinds, as a bar shows them. */
 #define VERDICT_BAR_ROWS(BAR)                \
 	BAR(LINES, "lines")                      \

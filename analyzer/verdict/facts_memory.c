@@ -412,6 +412,8 @@ find_files(struct verdict_facts *facts)
 	others_bytes -= most.live_bytes;
 	if (most.live_bytes >= memory->files_bytes / 2 && others_bytes < memory->files_bytes / 2)
 		memory->files = most;
+	memory->is_written_first = memory->written_bytes != 0 && memory->files.site_count != 0 &&
+	                           memory->parts[0].bytes == memory->written_bytes;
 	rank_free(ranked);
 }
 
@@ -770,8 +772,6 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 	}
 	if (memory->files_bytes >= WORTH_BYTES)
 		find_files(facts);
-	memory->is_written_first = memory->written_bytes != 0 && memory->files.site_count != 0 &&
-	                           memory->parts[0].bytes == memory->written_bytes;
 	if (was_freed_by_ending(facts))
 		memory->freed = (struct verdict_freed){ .freed_bytes = 0 };
 	if (memory->freed.freed_bytes != 0)
