@@ -93,6 +93,9 @@ enum kmem_domain {
 	// that. Counts are objects: a sample of n bytes adds python_sample_bytes / n. Generations count samples. The
 	// objects lie in python/arena, which holds their bytes too: never add the two
 	KMEM_DOMAIN_PYTHON_OBJECT = 60,
+	// "heap/sample": blocks of the heap, estimated, where only a sample is recorded (kmem_header.heap_sample_bytes). A
+	// block stands for the bytes and the blocks that its size says (shim/record/heap_samples.h). Generations count samples
+	KMEM_DOMAIN_HEAP_SAMPLE = 61,
 };
 
 enum kmem_section {
@@ -1009,6 +1012,8 @@ struct kmem_header {
 	_Atomic uint64_t history[KMEM_HISTORY_PARTS];
 	struct kmem_container container[2]; // beside resident[0] and [1]
 	_Alignas(64) struct kmem_efforts efforts;
+	// kmem_twice() of the mean bytes between two samples of domain heap/sample; 0 = each block of the heap is recorded
+	_Atomic uint64_t heap_sample_bytes;
 };
 
 #define KMEM_HEADER_ROOM 16384u

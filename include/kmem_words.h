@@ -130,6 +130,21 @@ kmem_parse_guard(const char *text, struct kmem_guard_setting *setting)
 	return true;
 }
 
+#define KMEM_SAMPLE_WANTED "a size from 16K to 64M, such as 512K; 0 turns it off"
+
+/* "512K". *bytes untouched when it is none. */
+static inline bool
+kmem_parse_sample(const char *text, uint64_t *bytes)
+{
+	uint64_t number;
+
+	if (!kmem_parse_size(text, &number) ||
+	    (number != 0 && (number < UINT64_C(16) << 10 || number > UINT64_C(64) << 20)))
+		return false;
+	*bytes = number;
+	return true;
+}
+
 /* *command: of exec, inside `text`; else NULL. Both untouched when it is no action. */
 static inline bool
 kmem_parse_guard_action(const char *text, enum kmem_guard_action *action, const char **command)
@@ -154,20 +169,32 @@ kmem_parse_guard_action(const char *text, enum kmem_guard_action *action, const 
 /* Telling an error asks for less: its text, a traceback. */
 #define KMEM_ERROR_PATH_BYTES (UINT64_C(256) << 10)
 
+/* Its figures are estimates from a sample, and its records belong to no thread. */
+static inline bool
+kmem_domain_is_sampled(unsigned domain)
+{
+	return domain == KMEM_DOMAIN_PYTHON_OBJECT || domain == KMEM_DOMAIN_HEAP_SAMPLE;
+}
+
 /* Memory of one process alone, which a child copies when it writes to it; of shared memory nobody makes a copy. */
 static inline bool
 kmem_domain_is_private(unsigned domain)
 {
 	return domain == KMEM_DOMAIN_HEAP || domain == KMEM_DOMAIN_MMAP || domain == KMEM_DOMAIN_PYTHON_ARENA ||
-	       domain == KMEM_DOMAIN_PYTHON_OBJECT || domain == KMEM_DOMAIN_LIBRARY;
+	       domain == KMEM_DOMAIN_LIBRARY || kmem_domain_is_sampled(domain);
 }
+
+/* Memory of the host that adds up: small objects lie in arenas. */
+#define KMEM_HOST_DOMAINS(SUM)                                                                                \
+	(SUM(KMEM_DOMAIN_HEAP) + SUM(KMEM_DOMAIN_HEAP_SAMPLE) + SUM(KMEM_DOMAIN_MMAP) + SUM(KMEM_DOMAIN_SHARED) + \
+	 SUM(KMEM_DOMAIN_PYTHON_ARENA) + SUM(KMEM_DOMAIN_LIBRARY))
 
 /* Of address space and of files nothing need be in memory; what was imported and registered is counted where it lies. */
 static inline bool
 kmem_domain_is_memory(unsigned domain)
 {
 	return (domain != KMEM_DOMAIN_RESERVED && domain != KMEM_DOMAIN_FILE && domain < KMEM_DOMAIN_TENSORS_FIRST) ||
-	       domain == KMEM_DOMAIN_PYTHON_OBJECT;
+	       kmem_domain_is_sampled(domain);
 }
 
 /* Highest live bytes of a domain. */

@@ -35,12 +35,12 @@ def drawn(count, share):
             return least, hits
 
 
-def bounds(wanted):
-    """The least and the most that are told of so many bytes of small objects."""
-    least, most = counts(wanted / SAMPLE_BYTES)
-    return least * SAMPLE_BYTES, most * SAMPLE_BYTES
+def bounds(wanted, sample_bytes=SAMPLE_BYTES):
+    """The least and the most that are told of so many bytes of small objects, or of small blocks of a sampled heap."""
+    least, most = counts(wanted / sample_bytes)
+    return least * sample_bytes, most * sample_bytes
 
 
-def is_right(told, wanted, others=0):
+def is_right(told, wanted, others=0, sample_bytes=SAMPLE_BYTES):
     """Are `told` bytes an estimate of `wanted` bytes, and of at most `others` beside them, which nobody has counted?"""
-    return bounds(wanted)[0] <= told <= bounds(wanted + others)[1]
+    return bounds(wanted, sample_bytes)[0] <= told <= bounds(wanted + others, sample_bytes)[1]

@@ -235,6 +235,14 @@ group(struct entry *entries, size_t count, struct rank_line *lines)
 	return line_count;
 }
 
+/* Of a sample of the heap: what a line's few samples say may be another line's. */
+static bool
+has_too_few_samples(const struct model *model, const struct entry *entry)
+{
+	return model->domains[entry->site->domain].id.kind == DOMAIN_HEAP_SAMPLE &&
+	       entry->line->score_bytes / RANK_SAMPLES_MIN < model->heap_sample_bytes;
+}
+
 struct ranked *
 rank_run(struct finished_model finished, const struct ranking *ranking, const char *domain)
 {
@@ -247,6 +255,8 @@ rank_run(struct finished_model finished, const struct ranking *ranking, const ch
 	SORT(entries, ranked->site_count, compare_by_place);
 	unordered = memory_zeroed(ranked->site_count, sizeof(*unordered));
 	ranked->line_count = group(entries, ranked->site_count, unordered);
+	EACH (entry, entries, ranked->site_count)
+		entry->line->tier |= has_too_few_samples(model, entry) ? RANK_TIER_FEW : 0;
 	SORT(entries, ranked->site_count, compare_by_rank);
 
 	ranked->lines = memory_zeroed(ranked->line_count, sizeof(*ranked->lines));
@@ -260,8 +270,9 @@ rank_run(struct finished_model finished, const struct ranking *ranking, const ch
 		ranked->lines[line] = *entries[i].line;
 		ranked->lines[line].where = entries[i].site->where;
 		ranked->lines[line].domain = entries[i].site->domain;
-		if (model->domains[entries[i].site->domain].id.kind == DOMAIN_PYTHON_OBJECT)
-			ranked->lines[line].sample_bytes = model->sample_bytes;
+		ranked->lines[line].sample_bytes = model_sample_bytes(model, model->domains[entries[i].site->domain].id.kind);
+		if ((ranked->lines[line].tier & RANK_TIER_FEW) != 0 && ranked->lines[line].leak == MODEL_LEAK_LEAK)
+			ranked->lines[line].leak = MODEL_LEAK_TOO_SHORT;
 		ranked->lines[line].largest = entries[i].site;
 		ranked->lines[line].first_site = i;
 	}

@@ -45,10 +45,14 @@ extern const struct ranking rank_peak_asked;
 extern const struct ranking rank_sites_asked;
 
 /* One line of code in one domain. */
+/* Of a line's tier: it has fewer samples of the heap than that, and is never named. It comes behind all others. */
+#define RANK_TIER_FEW 64u
+#define RANK_SAMPLES_MIN 16u
+
 struct rank_line {
 	const struct model_frame *where; // NULL = unknown
 	unsigned domain;                 // index in model.domains
-	unsigned tier;                   // of its best site
+	unsigned tier;                   // of its best site; with RANK_TIER_FEW
 	uint64_t score_bytes;            // of its sites in that tier
 	uint64_t live_bytes;
 	uint64_t live_count;

@@ -151,6 +151,12 @@ fitting(uint64_t sample_bytes, uint64_t objects_bytes, uint64_t room_bytes)
 }
 
 uint64_t
+capture_heap_sample_bytes(const struct capture *capture)
+{
+	return (uint32_t)COPY_OF(capture->header->heap_sample_bytes); // once of twice
+}
+
+uint64_t
 capture_arenas_sample_bytes(const struct capture *capture)
 {
 	return (uint32_t)COPY_OF(capture->header->python_sample_bytes); // once of twice

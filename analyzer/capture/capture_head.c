@@ -340,6 +340,7 @@ capture_head_settle(struct capture *capture, const unsigned char *before)
 	settle_twice(capture, &header->cells, "the list of cells");
 	settle_twice(capture, &header->python_version, "the version of Python");
 	settle_twice(capture, &header->python_sample_bytes, "how small objects were sampled");
+	settle_twice(capture, &header->heap_sample_bytes, "how the heap was sampled");
 	settle_twice(capture, &header->at_exit, "what was held at exit");
 	settle_twice(capture, &header->guard, "what was held at the guard");
 	settle_twice(capture, &((struct kmem_timeline *)(void *)(capture->head + KMEM_TIMELINE_OFFSET))->kept_peak,

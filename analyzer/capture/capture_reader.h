@@ -136,4 +136,7 @@ void capture_arenas_split(struct capture *capture);
 /* For so many bytes each sample stands; 0 = small objects were not sampled. */
 uint64_t capture_arenas_sample_bytes(const struct capture *capture);
 
+/* The mean bytes between two samples of the heap; 0 = each block is recorded. */
+uint64_t capture_heap_sample_bytes(const struct capture *capture);
+
 #endif

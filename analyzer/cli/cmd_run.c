@@ -192,6 +192,7 @@ cmd_run(const struct options *options, struct fail *fail)
 	struct launch launch = {
 		.arguments = options->arguments,
 		.is_kernel = options->is_kernel,
+		.sample = options->sample,
 		.has_python_objects = options->wants_python_objects,
 		.has_system_allocators = options->wants_system_allocators,
 		.guard = options->guard,

@@ -42,9 +42,9 @@ const struct command commands[] = {
 		.summary = "record CMD, then print why it ended and what held its memory",
 		.details = "How CMD ended and the lines that held most go to stderr: stdout is CMD's own. The exit status is that of CMD, or 128 + n when\n"
 				   "signal n ended it; 126 or 127 when it cannot be run; 2 when the arguments are wrong.\n",
-		.options = TAKES(OUTPUT) | TAKES(DOMAIN) | TAKES(PROJECT) | TAKES(PYTHON_OBJECTS) | TAKES(SYSTEM_ALLOCATORS) |
-	               TAKES(GUARD) | TAKES(GUARD_ACTION) | TAKES(NO_HOLDERS) | TAKES(HOLDERS_STOP) | TAKES(SNAPSHOTS) |
-	               TAKES(KERNEL) | TAKES(KEEP) | TAKES(QUIET) | TAKES(COLOR),
+		.options = TAKES(OUTPUT) | TAKES(DOMAIN) | TAKES(PROJECT) | TAKES(SAMPLE) | TAKES(PYTHON_OBJECTS) |
+	               TAKES(SYSTEM_ALLOCATORS) | TAKES(GUARD) | TAKES(GUARD_ACTION) | TAKES(NO_HOLDERS) |
+	               TAKES(HOLDERS_STOP) | TAKES(SNAPSHOTS) | TAKES(KERNEL) | TAKES(KEEP) | TAKES(QUIET) | TAKES(COLOR),
 		.words = { [OPTION_KERNEL] = { NULL, "CMD is a notebook's kernel (kmemshim jupyter install writes this)" },
 	               [OPTION_OUTPUT] = { "DIR", "folder for captures (default: KMEMSHIM_OUT, then ./kmemshim.out)" },
 	               [OPTION_DOMAIN] = { "D", "show only lines of this domain: heap, mmap, cuda:0, "

@@ -35,6 +35,8 @@
 	     "colours: auto (default: on a terminal, unless NO_COLOR is set), always or never")                           \
 	FLAG(PYTHON_OBJECTS, "python-objects", 0, wants_python_objects,                                                   \
 	     "record each small Python object, not a sample of them")                                                     \
+	WITH(SAMPLE, "sample", 0, SAMPLE, sample, "SIZE", KMEM_SAMPLE_WANTED,                                             \
+	     "record one block of the heap for SIZE bytes on average, at nearly no cost")                                 \
 	FLAG(SYSTEM_ALLOCATORS, "system-allocators", 0, wants_system_allocators,                                          \
 	     "make libraries with an allocator of their own use malloc, where they can")                                  \
 	WITH(BASELINE, "baseline", 0, TEXT, baseline, "FILE", "a file", "compare with FILE")                              \

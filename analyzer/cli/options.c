@@ -87,6 +87,7 @@ enum option_kind {
 	KIND_GUARD,
 	KIND_GUARD_ACTION,
 	KIND_SNAPSHOTS,
+	KIND_SAMPLE,
 	KIND_COLOR,
 	KIND_TIME, // in ns, not 0
 };
@@ -164,6 +165,9 @@ take_value(const struct option_row *row, struct options *options, const char *va
 	case KIND_SNAPSHOTS:
 		*(const char **)member = value;
 		return parse_count(value, &count) && count >= 2 && count <= KMEM_SNAPSHOTS_EVEN;
+	case KIND_SAMPLE:
+		*(const char **)member = value;
+		return kmem_parse_sample(value, &count);
 	case KIND_TIME:
 		return parse_time(value, member);
 	case KIND_COLOR:

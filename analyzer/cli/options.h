@@ -19,6 +19,7 @@
 #define OPTION_TYPE_GUARD const char *
 #define OPTION_TYPE_GUARD_ACTION const char *
 #define OPTION_TYPE_SNAPSHOTS const char *
+#define OPTION_TYPE_SAMPLE const char *
 #define OPTION_TYPE_COLOR const char *
 #define OPTION_TYPE_COUNT uint64_t
 #define OPTION_TYPE_KEEP uint64_t

@@ -223,6 +223,7 @@ baseline_add_run(struct baseline_builder *builder, struct finished_model finishe
 	if (builder->of->run_count == 0 || generations_of(model) < builder->of->generations)
 		builder->of->generations = generations_of(model);
 	builder->of->steps = builder->of->run_count == 0 || steps < builder->of->steps ? steps : builder->of->steps;
+	builder->of->heap_sample_bytes = amount_greater(builder->of->heap_sample_bytes, model->heap_sample_bytes);
 	(void)baseline_program(model, builder->of->program);
 	if (builder->of->run_count == 0)
 		builder->of->command = command_of(builder, model->processes[0].identity);

@@ -8,6 +8,7 @@
  *
  *   { "schema": 1, "kind": "kmemshim-baseline", "tool_version": "...", "program": "train.py",
  *     "python_version": "3.11.7" or null, "platform": "x86_64-python3.11", "runs": 3, "domain": "cuda:0" (only of a baseline of that domain alone),
+ *     "heap_sample_bytes": 524288 (only of runs with KMEMSHIM_SAMPLE),
  *     "domains": [ { "domain": "heap", "live_bytes": FIGURE, "peak_bytes": FIGURE } ],
  *     "sites": [ { "key": "0123456789ab", "domain": "heap", "class": "steady", "where": "train.py:41 epoch",
  *                  "like": "HASH HASH HASH" (not of what is small), "live_bytes": FIGURE, "peak_bytes": FIGURE, "n": 3 } ] }
@@ -83,9 +84,11 @@ struct baseline {
 	char python_version[16];              // "" = no interpreter
 	char platform[BASELINE_NAME_BYTES];   // "x86_64-python3.11"; "" = the file does not say
 	char domain[BASELINE_NAME_BYTES];     // the others are left out; "" = all are there
-	uint64_t generations; // that a line has seen, of the run where that is least (rank.h); not in the file
-	uint64_t steps;       // of the run with the fewest; 0 = one has none; not in the file
-	const char *command;  // of the first run, as a shell takes it; "" = not known; not in the file
+	uint64_t
+		heap_sample_bytes; // as in struct model, of the run in which it is most; 0 = each block of the heap was recorded
+	uint64_t generations;  // that a line has seen, of the run where that is least (rank.h); not in the file
+	uint64_t steps;        // of the run with the fewest; 0 = one has none; not in the file
+	const char *command;   // of the first run, as a shell takes it; "" = not known; not in the file
 	size_t domain_count;
 	struct baseline_domain *domains; // by name
 	size_t site_count;

@@ -55,6 +55,8 @@ baseline_write(const struct baseline *baseline, FILE *stream)
 		json_write_number(&json, "runs", baseline->run_count);
 		if (baseline->domain[0] != '\0')
 			json_write_text(&json, "domain", baseline->domain);
+		if (baseline->heap_sample_bytes != 0)
+			json_write_number(&json, "heap_sample_bytes", baseline->heap_sample_bytes);
 		JSON_IN (&json, "domains", '[') {
 			for (size_t i = 0; i < baseline->domain_count; i++) {
 				JSON_IN (&json, NULL, '{') {
@@ -236,6 +238,7 @@ take_all(const char *path, const json_t *root, struct baseline *baseline, struct
 	(void)text_clean(baseline->platform, strlen(baseline->platform));
 	(void)snprintf(baseline->domain, sizeof(baseline->domain), "%s", domain != NULL ? domain : "");
 	(void)text_clean(baseline->domain, strlen(baseline->domain));
+	(void)take_bytes(root, "heap_sample_bytes", &baseline->heap_sample_bytes);
 	baseline->domains = memory_zeroed(json_array_size(domains), sizeof(*baseline->domains));
 	baseline->sites = memory_zeroed(json_array_size(sites), sizeof(*baseline->sites));
 	for (size_t i = 0; i < json_array_size(domains); i++) {

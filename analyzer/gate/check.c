@@ -100,12 +100,17 @@ objects_bytes(const struct baseline *baseline)
 uint64_t
 check_chance_bytes(const struct check *check, enum domain_kind kind, uint64_t before, uint64_t after)
 {
+	uint64_t heap_sample_bytes = amount_greater(check->before->heap_sample_bytes, check->after->heap_sample_bytes);
+
+	if (kind == DOMAIN_HEAP_SAMPLE)
+		return model_estimate_error(heap_sample_bytes, before + after);
+
 	uint64_t estimated_bytes = kind == DOMAIN_PYTHON_OBJECT ? before + after
 	                           : kind == DOMAIN_PYTHON_ARENA
 	                               ? objects_bytes(check->before) + objects_bytes(check->after)
 	                               : 0;
 
-	return model_estimate_error(KMEM_PYTHON_SAMPLE_BYTES, estimated_bytes);
+	return model_estimate_error(amount_greater(KMEM_PYTHON_SAMPLE_BYTES, heap_sample_bytes), estimated_bytes);
 }
 
 void

@@ -141,6 +141,14 @@ add_sum(const struct check *check, struct document *document)
 		document_add(document, DOCUMENT_LINE, NULL, "%llu run%s against the budget", runs, UNITS_S(runs));
 }
 
+static const char *
+heap_recorded(const struct baseline *baseline, char text[64])
+{
+	if (baseline->heap_sample_bytes == 0)
+		return "each block";
+	return memory_text_in(text, 64, "a sample (KMEMSHIM_SAMPLE=%s)", UNITS_BYTES(baseline->heap_sample_bytes));
+}
+
 static void
 add_notes(const struct check *check, struct document *document)
 {
@@ -154,6 +162,11 @@ add_notes(const struct check *check, struct document *document)
 		document_add(document, DOCUMENT_NOTE, NULL, "%s", check->lost_child);
 	for (size_t i = 0; i < check->note_count; i++)
 		document_add(document, DOCUMENT_NOTE, NULL, "%s", check->notes[i]);
+	if (check->before->run_count != 0 && check->before->heap_sample_bytes != check->after->heap_sample_bytes)
+		document_add(
+			document, DOCUMENT_NOTE, NULL,
+			"of the heap the baseline has %s, and these runs %s, so their lines differ: record both in the same way",
+			heap_recorded(check->before, (char[64]){ "" }), heap_recorded(check->after, (char[64]){ "" }));
 	if (check->failed_count == 0 || python[0] == '\0')
 		return;
 	add_arena_note(check, document);

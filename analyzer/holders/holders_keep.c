@@ -132,7 +132,7 @@ has_growth(struct model *model, uint64_t bytes)
 		const struct rank_line *line = &ranked->lines[i];
 		enum domain_kind kind = model->domains[line->domain].id.kind;
 
-		is_found = (kind == DOMAIN_HEAP || kind == DOMAIN_PYTHON_OBJECT) &&
+		is_found = (domain_is_heap(kind) || kind == DOMAIN_PYTHON_OBJECT) &&
 		           (line->leaking_bytes > bytes ||
 		            ((rank_keeps_all(line->telling) || line->leak == MODEL_LEAK_BACKLOG) && line->live_bytes > bytes));
 	}
@@ -190,7 +190,7 @@ static void
 measure(const struct model *model, struct holders *now)
 {
 	for (size_t i = 0; i < model->site_count; i++) {
-		if (model->domains[model->sites[i].domain].id.kind != DOMAIN_HEAP)
+		if (!domain_is_heap(model->domains[model->sites[i].domain].id.kind))
 			continue;
 		now->leak_bytes += rank_live_in_memory(&model->sites[i]);
 		now->volume_bytes += model->sites[i].allocated_bytes;

@@ -35,7 +35,7 @@ is_sampled(const struct model *model, const struct model_site *site)
 static bool
 is_counted(const struct model *model, const struct model_site *site, bool has_objects)
 {
-	return model->domains[site->domain].id.kind == DOMAIN_HEAP || (has_objects && is_sampled(model, site));
+	return domain_is_heap(model->domains[site->domain].id.kind) || (has_objects && is_sampled(model, site));
 }
 
 static bool

@@ -297,6 +297,8 @@ become_program(const struct launch *launch, pid_t launcher, uint64_t started_ns,
 		(void)setenv("KMEMSHIM_OUT", launch->folder, 1);
 	if (launch->has_python_objects)
 		(void)setenv("KMEMSHIM_PYTHON_OBJECTS", "1", 1);
+	if (launch->sample != NULL)
+		(void)setenv("KMEMSHIM_SAMPLE", launch->sample, 1);
 	if (launch->guard != NULL)
 		(void)setenv("KMEMSHIM_GUARD", launch->guard, 1);
 	if (launch->snapshots != NULL)

@@ -18,6 +18,7 @@ struct launch {
 	bool is_kernel;             // of a notebook: its server signals the whole group, and ends us by SIGKILL
 	bool is_trial;              // the doctor's, who says himself what else is preloaded
 	bool has_system_allocators; // libraries' own switches to malloc, where the environment says nothing
+	const char *sample;         // KMEMSHIM_SAMPLE; NULL: as the environment says
 	bool has_python_objects;    // KMEMSHIM_PYTHON_OBJECTS=1; false: as the environment says
 	const char *guard;          // KMEMSHIM_GUARD; NULL: as the environment says
 	const char *snapshots;      // KMEMSHIM_SNAPSHOTS; the same

@@ -37,6 +37,14 @@ model_estimate_error(uint64_t sample_bytes, uint64_t bytes)
 }
 
 uint64_t
+model_sample_bytes(const struct model *model, enum domain_kind kind)
+{
+	return kind == DOMAIN_PYTHON_OBJECT ? model->sample_bytes
+	       : kind == DOMAIN_HEAP_SAMPLE ? model->heap_sample_bytes
+	                                    : 0;
+}
+
+uint64_t
 model_site_peak(const struct model_site *site)
 {
 	return site->peak_bytes;

@@ -363,8 +363,9 @@ struct model {
 	struct model_process *processes; // the first process of the session first, then by start time
 	// of processes that may have ended before another one began; sums take them to have met
 	size_t unknown_end_count;
-	uint64_t sample_bytes; // for which a sample of small Python objects stands, at most; 0 = there are none
-	size_t domain_count;   // domains that were used in any process
+	uint64_t sample_bytes;      // for which a sample of small Python objects stands, at most; 0 = there are none
+	uint64_t heap_sample_bytes; // mean bytes between two samples of the heap, at most; 0 = each block is recorded
+	size_t domain_count;        // domains that were used in any process
 	struct model_domain *domains;
 	size_t site_count;
 	struct model_site *sites;
@@ -392,6 +393,9 @@ struct model {
 struct finished_model {
 	const struct model *model;
 };
+
+/* For how many bytes a sample of such a domain stands; 0 = its figures are no estimates from a sample. */
+uint64_t model_sample_bytes(const struct model *model, enum domain_kind kind);
 
 /* What a file of the model is called on disk, where its name has bytes that cannot be shown. Owned by the model. */
 const char *model_file_on_disk(const struct model *model, const char *file);

@@ -66,10 +66,11 @@ struct build {
 	uid_t distrusted_owner;  // of the first of them
 	const char *distrusted_name;
 
-	size_t capture_count;   // of the session
-	size_t rewound_count;   // captures that were set back to the snapshot that was asked for
-	size_t taken_off_count; // of which another snapshot was taken off
-	uint64_t sample_bytes;  // as in struct model
+	size_t capture_count;       // of the session
+	size_t rewound_count;       // captures that were set back to the snapshot that was asked for
+	size_t taken_off_count;     // of which another snapshot was taken off
+	uint64_t sample_bytes;      // as in struct model
+	uint64_t heap_sample_bytes; // the same
 
 	size_t domain_count;
 	struct model_domain *domains;

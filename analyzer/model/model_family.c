@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "capture/capture_copy.h"
@@ -43,7 +44,7 @@ void
 model_family_add(struct build *build, struct capture *capture, const struct domain_rows *rows, uint32_t *sites)
 {
 	static const unsigned private_domains[] = { KMEM_DOMAIN_HEAP, KMEM_DOMAIN_MMAP, KMEM_DOMAIN_PYTHON_ARENA,
-		                                        KMEM_DOMAIN_PYTHON_OBJECT };
+		                                        KMEM_DOMAIN_PYTHON_OBJECT, KMEM_DOMAIN_HEAP_SAMPLE };
 	const struct kmem_inherited *stored = &capture->header->inherited;
 	struct model_process *process = &build->processes[build->process_count - 1];
 
@@ -115,7 +116,7 @@ split_arenas(const struct build *build, struct model_built *built, size_t count)
 
 /* A sample lies among other objects, any of which may have been written to: all lines together get no more than was copied. */
 static void
-estimate_copies(const struct model_process *process, struct model_built *built, size_t count)
+estimate_copies(const struct model_process *process, struct model_built *built, size_t count, uint64_t sample_bytes)
 {
 	uint64_t sum = 0;
 
@@ -128,7 +129,7 @@ estimate_copies(const struct model_process *process, struct model_built *built, 
 	double share = sum > process->copied_bytes ? (double)process->copied_bytes / (double)sum : 1;
 
 	for (size_t i = 0; i < count; i++) {
-		uint64_t error_bytes = model_estimate_error(KMEM_PYTHON_SAMPLE_BYTES, built[i].copied_bytes);
+		uint64_t error_bytes = model_estimate_error(sample_bytes, built[i].copied_bytes);
 
 		built[i].copied_bytes = (uint64_t)((double)built[i].copied_bytes * share);
 		built[i].copied_error_bytes = (uint64_t)((double)error_bytes * share);
@@ -139,6 +140,7 @@ estimate_copies(const struct model_process *process, struct model_built *built, 
 static void
 resolve(struct build *build, struct model_process *process, const struct build_member *member)
 {
+	uint64_t sample_bytes = amount_greater(KMEM_PYTHON_SAMPLE_BYTES, build->heap_sample_bytes);
 	const struct build_member *parent;
 	struct model_built *built;
 
@@ -157,9 +159,9 @@ resolve(struct build *build, struct model_process *process, const struct build_m
 		if (place == process->built_count)
 			built[process->built_count++] = (struct model_built){ .site = site };
 		built[place].live_bytes += member->inherited[i].live_bytes;
-		built[place].copied_bytes += COPY_OF(member->inherited[i].copied_samples) * (uint64_t)KMEM_PYTHON_SAMPLE_BYTES;
+		built[place].copied_bytes += COPY_OF(member->inherited[i].copied_samples) * sample_bytes;
 	}
-	estimate_copies(process, built, process->built_count);
+	estimate_copies(process, built, process->built_count, sample_bytes);
 	split_arenas(build, built, process->built_count);
 	process->built = built;
 }

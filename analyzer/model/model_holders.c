@@ -116,7 +116,7 @@ model_holders_of(const struct model *model, const struct model_frame *where, enu
 	const struct holders_line *found = NULL;
 	uint64_t newest_ns = 0;
 
-	if (kind != DOMAIN_HEAP && kind != DOMAIN_PYTHON_OBJECT)
+	if (!domain_is_heap(kind) && kind != DOMAIN_PYTHON_OBJECT)
 		return NULL;
 	for (size_t i = 0; i < model->process_count && where != NULL; i++) {
 		const struct holders *holders = model->processes[i].holders;

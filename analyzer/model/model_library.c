@@ -100,7 +100,7 @@ model_runtime_of(const struct model *model, const struct model_site *site)
 		{ "", "x_cgo_mmap", "Go",
 		  "let its own tools name the lines: a heap profile (runtime/pprof); GOMEMLIMIT makes it collect more before the limit" },
 	};
-	const struct model_frame *maker = model->domains[site->domain].id.kind != DOMAIN_HEAP ? maker_of(site) : NULL;
+	const struct model_frame *maker = !domain_is_heap(model->domains[site->domain].id.kind) ? maker_of(site) : NULL;
 
 	return maker != NULL
 	           ? FIRST(item, runtimes, COUNT_OF(runtimes),

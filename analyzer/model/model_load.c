@@ -145,6 +145,7 @@ add_capture(struct build *build, struct capture *capture)
 	capture_arenas_split(capture);
 	if (capture_arenas_sample_bytes(capture) > build->sample_bytes)
 		build->sample_bytes = capture_arenas_sample_bytes(capture);
+	build->heap_sample_bytes = amount_greater(build->heap_sample_bytes, capture_heap_sample_bytes(capture));
 	if (build->options->since != NULL)
 		take_off(build, capture);
 	model_add_process(build, capture, &rows);
@@ -280,6 +281,7 @@ finish(struct build *build, size_t session_count)
 	model->domain_count = build->domain_count;
 	model->domains = build->domains;
 	model->sample_bytes = build->sample_bytes;
+	model->heap_sample_bytes = build->heap_sample_bytes;
 	model->site_count = build->site_count;
 	model->sites = build->sites;
 	model->damage_count = build->damage_count;

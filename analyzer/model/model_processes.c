@@ -189,7 +189,7 @@ add_efforts(const struct capture *capture, struct model_efforts *efforts)
 	for (size_t i = 0; i < capture_site_count(capture); i++) {
 		const struct kmem_site *site = capture_site(capture, i);
 
-		if (site->domain != KMEM_DOMAIN_LIBRARY && site->domain != KMEM_DOMAIN_PYTHON_OBJECT)
+		if (site->domain != KMEM_DOMAIN_LIBRARY && !kmem_domain_is_sampled(site->domain))
 			efforts->events += COPY_OF(site->allocated_count) + COPY_OF(site->freed_count);
 	}
 }

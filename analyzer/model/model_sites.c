@@ -108,7 +108,18 @@ limit_part(struct part *part, uint64_t most_bytes)
 	return (unsigned)is_live_beyond + (unsigned)is_peak_beyond;
 }
 
-/* Generations are counted of samples, not of the objects that these stand for: so the counts become those of samples. */
+/* For how many bytes a sample of that domain stands; 0 = its records are no samples. Of the heap that depends on the block: heap_samples.c. */
+static uint64_t
+sample_bytes_of(const struct capture *capture, unsigned domain, const struct part *part)
+{
+	uint64_t heap_bytes = capture_heap_sample_bytes(capture);
+
+	if (domain != KMEM_DOMAIN_HEAP_SAMPLE || heap_bytes == 0)
+		return domain == KMEM_DOMAIN_PYTHON_OBJECT ? capture_arenas_sample_bytes(capture) : 0;
+	return heap_bytes + amount_lesser(part->allocated_bytes / (part->allocated_count ?: 1), heap_bytes) / 2;
+}
+
+/* Generations are counted of samples, not of the blocks that these stand for: so the counts become those of samples. */
 static void
 count_samples(struct part *part, uint64_t sample_bytes)
 {
@@ -280,10 +291,11 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 		if (capture->is_salvage)
 			unlikely += limit_part(&part, kmem_domain_peak_bytes(rows->sums[capture_site(capture, i)->domain].peak));
 		unsigned domain = capture_site(capture, i)->domain;
-		bool is_sampled = domain == KMEM_DOMAIN_PYTHON_OBJECT && sample_bytes != 0;
+		uint64_t of_domain_bytes = sample_bytes_of(capture, domain, &part);
+		bool is_sampled = of_domain_bytes != 0;
 
 		if (is_sampled)
-			count_samples(&part, sample_bytes);
+			count_samples(&part, of_domain_bytes);
 		part.counts = model_generations_count(&part.generations, capture->header, clock,
 		                                      is_sampled ? part.samples : part.live_count);
 		unlikely += part.counts.unlikely;

@@ -148,6 +148,7 @@ stacked_of(enum domain_kind kind)
 {
 	switch (kind) {
 	case DOMAIN_HEAP:
+	case DOMAIN_HEAP_SAMPLE:
 	case DOMAIN_MMAP:
 	case DOMAIN_SHARED:
 	case DOMAIN_PYTHON_ARENA:

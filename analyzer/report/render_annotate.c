@@ -462,8 +462,7 @@ add_remarks(const struct annotation *all, struct document *document)
 			document, DOCUMENT_LINE, NULL,
 			"through: held at the peak by what the line called; counted in the lines that these calls reached");
 	if (all->sum.is_estimated)
-		document_add(document, DOCUMENT_LINE, NULL,
-		             "≈ estimated from a sample of small Python objects; see docs/report.md");
+		document_add(document, DOCUMENT_LINE, NULL, "≈ estimated from a sample; see docs/report.md");
 	render_left_devices(all->has_devices, document);
 }
 

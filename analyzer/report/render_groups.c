@@ -257,8 +257,7 @@ render_groups(const struct report *report, enum grouping grouping, uint64_t top,
 	render_untouched(sum.untouched_bytes, in_memory(&sum), document);
 	add_rows(view, rows, count, top, &sum, document);
 	if (sum.is_estimated)
-		document_add(document, DOCUMENT_LINE, NULL,
-		             "≈ estimated in part, from a sample of small Python objects; see docs/report.md");
+		document_add(document, DOCUMENT_LINE, NULL, "≈ estimated in part, from a sample; see docs/report.md");
 	render_left_devices(has_devices, document);
 	HASH_FREE(groups, free_group);
 }

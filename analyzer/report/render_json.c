@@ -350,6 +350,9 @@ static const struct json_field report_fields[] = {
 	JSON_FIELD(
 		peak_error_bytes,
 		"How far peaks of one process may be off at most, because threads add up small events first (KMEMSHIM_EXACT_PEAK=1 records them exactly); 0 = exact."),
+	JSON_FIELD(
+		heap_sample_bytes,
+		"Of the heap a sample is recorded (KMEMSHIM_SAMPLE), in domain heap/sample: one block for so many bytes, on average; 0 = each block."),
 	JSON_FIELD_AS("is_at_python_shutdown", is_finalizing,
 	              "Live figures are those of the moment when Python began to shut down."),
 	JSON_FIELD(

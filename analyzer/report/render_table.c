@@ -512,7 +512,7 @@ add_remarks(const struct remarks *remarks, struct document *document)
 		const char *text;
 	} texts[] = {
 		{ remarks->has_untouched, "order and shares count only what is in memory" },
-		{ remarks->has_errors, "≈ estimated from a sample of small Python objects; see docs/report.md" },
+		{ remarks->has_errors, "≈ estimated from a sample; see docs/report.md" },
 		{ remarks->has_relations,
 		  "[while], [started by]: allocated by threads that ran no line of yours; see docs/report.md" },
 		{ remarks->has_mappings, "a shared mapping is counted in each process that has it" },

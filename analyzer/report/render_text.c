@@ -85,6 +85,11 @@ put_bar(const struct report *report, size_t columns, FILE *stream)
 	return 1 + put_bar_names(report, whole_bytes, columns, stream);
 }
 
+#define SAMPLE_LABEL "Sample: "
+#define SAMPLE_TEXT                                                                                                          \
+	"of the heap one block for each %s is recorded, on average: figures with ≈ are estimates, and a line with fewer than " \
+	"16 recorded blocks is not named"
+
 size_t
 render_headline(const struct report *report, size_t columns, const char *bold, const char *off, FILE *stream)
 {
@@ -95,6 +100,10 @@ render_headline(const struct report *report, size_t columns, const char *bold, c
 		(void)fprintf(stream, "%sNext:%s ", bold, off);
 		lines += paragraph_put(stream, columns, verdict->next, NEXT_INDENT, NEXT_INDENT);
 	}
+	if (report->heap_sample_bytes != 0)
+		lines += paragraph_put(stream, columns,
+		                       TEXT(240, SAMPLE_LABEL SAMPLE_TEXT, UNITS_BYTES(report->heap_sample_bytes)), 0,
+		                       NEXT_INDENT);
 	return lines + put_bar(report, columns, stream);
 }
 
@@ -107,6 +116,8 @@ render_verdict(const struct report *report, struct document *document)
 	document_add(document, DOCUMENT_PARAGRAPH, NULL, "%s", report->verdict.headline);
 	if (report->verdict.next[0] != '\0')
 		document_add(document, DOCUMENT_PARAGRAPH, "Next: ", "%s", report->verdict.next);
+	if (report->heap_sample_bytes != 0)
+		document_add(document, DOCUMENT_PARAGRAPH, SAMPLE_LABEL, SAMPLE_TEXT, UNITS_BYTES(report->heap_sample_bytes));
 	(void)put_bar(report, PAGE_COLUMNS, stream);
 	memory_stream_close(stream);
 	for (char *rest = bar, *line; (line = strsep(&rest, "\n")) != NULL && rest != NULL;)

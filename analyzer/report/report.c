@@ -93,7 +93,8 @@ report_estimate_of(const struct model *model, unsigned domain, uint64_t live_byt
 	enum domain_kind kind = model->domains[domain].id.kind;
 	bool is_rest = kind == DOMAIN_PYTHON_ARENA && model->sample_bytes != 0;
 	const struct model_domain *objects = is_rest ? find_objects(model) : NULL;
-	bool has_error = kind == DOMAIN_PYTHON_OBJECT || objects != NULL;
+	bool has_error = domain_is_sampled(kind) || objects != NULL;
+	uint64_t sample_bytes = model_sample_bytes(model, objects != NULL ? DOMAIN_PYTHON_OBJECT : kind);
 
 	if (objects != NULL) {
 		live_bytes = objects->live_bytes;
@@ -102,8 +103,8 @@ report_estimate_of(const struct model *model, unsigned domain, uint64_t live_byt
 	return (struct report_estimate){
 		.library = site != NULL ? site->library : NULL,
 		.is_estimated = is_rest || has_error || kind == DOMAIN_LIBRARY,
-		.error_bytes = has_error ? model_estimate_error(model->sample_bytes, live_bytes) : 0,
-		.peak_error_bytes = has_error ? model_estimate_error(model->sample_bytes, peak_bytes) : 0,
+		.error_bytes = has_error ? model_estimate_error(sample_bytes, live_bytes) : 0,
+		.peak_error_bytes = has_error ? model_estimate_error(sample_bytes, peak_bytes) : 0,
 		.samples = samples,
 		.is_rest_of_arenas = is_rest,
 	};
@@ -452,6 +453,7 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 		verdict_decide_domain(rows->finished, verdict_now(), options->domain, &rows->verdict);
 	else
 		verdict_decide(rows->finished, verdict_now(), &rows->verdict);
+	report->heap_sample_bytes = model->heap_sample_bytes;
 	report->verdict = (struct report_verdict){
 		.domain = options->is_verdict_of_domain ? options->domain : NULL,
 		.cause = rows->verdict.cause,

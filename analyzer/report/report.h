@@ -370,13 +370,14 @@ struct report {
 	struct model_efforts efforts;     // the same
 	uint64_t verify_checked;
 	uint64_t verify_mismatched;
-	uint64_t peak_error_bytes; // how far peaks of one process may be off at most; 0 = exact
-	bool is_finalizing;        // figures are those of the moment when Python began to shut down
-	bool is_at_exit;           // of a process, those of the moment when it began to exit
-	uint64_t after_exit_bytes; // what was allocated since then, about
-	size_t line_count;         // shown
-	size_t line_total;         // in all
-	size_t site_count;         // shown
+	uint64_t peak_error_bytes;  // how far peaks of one process may be off at most; 0 = exact
+	uint64_t heap_sample_bytes; // mean bytes between two recorded blocks of the heap; 0 = each is recorded
+	bool is_finalizing;         // figures are those of the moment when Python began to shut down
+	bool is_at_exit;            // of a process, those of the moment when it began to exit
+	uint64_t after_exit_bytes;  // what was allocated since then, about
+	size_t line_count;          // shown
+	size_t line_total;          // in all
+	size_t site_count;          // shown
 	size_t site_total;
 	uint64_t frames_bytes; // as in report_options
 	bool is_damaged;       // what was read is what is intact of captures

@@ -343,7 +343,7 @@ sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const 
 			sum.peak_untouched_bytes += line->peak_untouched_bytes;
 		}
 		sum.exact_bytes += line->sample_bytes == 0 ? bytes : 0;
-		sum.sample_bytes = line->sample_bytes ?: sum.sample_bytes;
+		sum.sample_bytes = amount_greater(line->sample_bytes, sum.sample_bytes);
 	}
 	return sum;
 }

@@ -171,21 +171,26 @@ live_at_sample(const struct model_process *process, uint64_t of_two(uint64_t, ui
 static uint64_t
 needed_for(const struct model *model, uint64_t live_bytes)
 {
-	const struct model_domain *heap = NULL;
+	uint64_t allocated_bytes = 0;
+	uint64_t allocated_count = 0;
+	uint64_t live_count = 0;
 
 	live_bytes = amount_lesser(live_bytes, MOST);
-	for (size_t i = 0; i < model->domain_count; i++) {
-		if (model->domains[i].id.kind == DOMAIN_HEAP)
-			heap = &model->domains[i];
+	EACH (domain, model->domains, model->domain_count) {
+		if (!domain_is_heap(domain->id.kind))
+			continue;
+		allocated_bytes += amount_lesser(domain->allocated_bytes, MOST);
+		allocated_count += amount_lesser(domain->allocated_count, MOST);
+		live_count += amount_lesser(domain->live_count, MOST);
 	}
-	if (heap == NULL || heap->allocated_bytes == 0)
+	if (allocated_bytes == 0)
 		return live_bytes * 2;
 
-	double count = (double)live_bytes / (double)heap->allocated_bytes * (double)heap->allocated_count;
+	double count = (double)live_bytes / (double)allocated_bytes * (double)allocated_count;
 
 	/* The blocks of all processes are no one process's. */
 	return live_bytes + live_bytes / 16 +
-	       MALLOC_WORDS_BYTES * amount_greater(model->process_count == 1 ? amount_lesser(heap->live_count, MOST) : 0,
+	       MALLOC_WORDS_BYTES * amount_greater(model->process_count == 1 ? amount_lesser(live_count, MOST) : 0,
 	                                           count < (double)MOST ? (uint64_t)count : MOST);
 }
 
@@ -202,7 +207,7 @@ free_at_most(const struct model *model, const struct model_process *process)
 	uint64_t live_bytes = live_at_sample(process, amount_lesser);
 
 	EACH (domain, model->domains, model->domain_count) {
-		uint64_t elsewhere_bytes = domain->id.kind == DOMAIN_HEAP ? domain->untouched_bytes : domain->peak_bytes;
+		uint64_t elsewhere_bytes = domain_is_heap(domain->id.kind) ? domain->untouched_bytes : domain->peak_bytes;
 
 		live_bytes -= amount_lesser(live_bytes, domain_is_host(domain->id.kind) ? elsewhere_bytes : 0);
 	}
@@ -361,7 +366,7 @@ was_freed_by_ending(const struct verdict_facts *facts)
 	if (was_freed_last(&facts->memory.freed))
 		return true;
 	EACH (site, facts->model->sites, facts->model->site_count) {
-		if (facts->model->domains[site->domain].id.kind != DOMAIN_HEAP ||
+		if (!domain_is_heap(facts->model->domains[site->domain].id.kind) ||
 		    &facts->model->processes[site->process] != facts->process)
 			continue;
 		swept_bytes += amount_lesser(site->swept_bytes, MOST);
@@ -575,7 +580,7 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 	uint64_t arena_bytes = is_alone ? amount_lesser(recorded_arenas(facts->model),
 	                                                look[KMEM_RESIDENT_RESERVED] - library_bytes)
 	                                : 0;
-	uint64_t heap_bytes = live_of(facts->model, DOMAIN_HEAP);
+	uint64_t heap_bytes = live_of(facts->model, DOMAIN_HEAP) + live_of(facts->model, DOMAIN_HEAP_SAMPLE);
 	uint64_t object_bytes; // that are in these arenas, at least
 	struct verdict_freed freed = verdict_freed_of(facts->model, process);
 
@@ -584,7 +589,7 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 
 	if (process->heap_sample.sampled_pages == 0 && is_alone && freed_bytes == 0)
 		// malloc's own words
-		beyond_bytes = amount_less(malloc_bytes, live_of(facts->model, DOMAIN_HEAP) / 16 * 17);
+		beyond_bytes = amount_less(malloc_bytes, heap_bytes / 16 * 17);
 	object_bytes = amount_lesser(arena_bytes, amount_less(heap_bytes, malloc_bytes - freed_bytes));
 
 	uint64_t rest_bytes = is_alone ? amount_lesser(look[KMEM_RESIDENT_PYTHON_ARENA],

@@ -306,6 +306,7 @@ put_peak_kind(const struct told *told, char text[FIGURE_BYTES])
 {
 	static const char *const words[] = {
 		[DOMAIN_HEAP] = "in its heap",
+		[DOMAIN_HEAP_SAMPLE] = "in its heap",
 		[DOMAIN_MMAP] = "in mappings",
 		[DOMAIN_SHARED] = "in shared memory",
 		[DOMAIN_PYTHON_ARENA] = "in arenas of small Python objects",

@@ -68,7 +68,8 @@ verdict_where_word(const struct verdict_facts *facts, const struct rank_line *li
 	if (runtime != NULL) {
 		return memory_text_in(text, VERDICT_WORD_BYTES, "in the heap of %s, which grew at", runtime->name);
 	}
-	if (line->sample_bytes != 0 && line->exact_bytes <= line->score_bytes / KIND_PART)
+	if (line->sample_bytes != 0 && facts->model->domains[line->domain].id.kind == DOMAIN_PYTHON_OBJECT &&
+	    line->exact_bytes <= line->score_bytes / KIND_PART)
 		return "small Python objects allocated at";
 	if (line->largest == NULL || line->largest->library == NULL)
 		return verdict_is_rest_of_arenas(line) ? "kept by Python, though"

@@ -16,6 +16,7 @@
 struct settings settings = {
 	.python = true,
 	.sites_max = 1u << 20,
+	.object_sample_bytes = KMEM_PYTHON_SAMPLE_BYTES,
 };
 
 struct setting {
@@ -109,6 +110,12 @@ parse_guard(const struct setting *setting, const char *value)
 }
 
 static bool
+parse_sample(const struct setting *setting, const char *value)
+{
+	return kmem_parse_sample(value, setting->field);
+}
+
+static bool
 parse_guard_action(const struct setting *setting, const char *value)
 {
 	const char *command; // the launcher's, not ours
@@ -134,6 +141,7 @@ static const struct setting table[] = {
 	{ .name = "PREVIOUS" },
 	{ "GUARD", parse_guard, &settings.guard, .wanted = KMEM_GUARD_WANTED },
 	{ "GUARD_ACTION", parse_guard_action, &settings.guard_action, .wanted = KMEM_GUARD_ACTION_WANTED },
+	{ "SAMPLE", parse_sample, &settings.sample_bytes, .wanted = KMEM_SAMPLE_WANTED },
 	{ "SNAPSHOTS", parse_number, &settings.snapshots, "a number from 2 to 32", 2, KMEM_SNAPSHOTS_EVEN },
 	{ "LOOKER", parse_number, &settings.looker_pid, .wanted = "", 1, INT32_MAX }, // from the launcher
 	{ "MEMORY", parse_text, &settings.memory, .wanted = "" },                     // from the launcher
@@ -195,7 +203,14 @@ settings_parse(char *const *envp)
 	parse_all(envp, false);
 	settings.is_private = settings.is_private ||
 	                      (settings.session != NULL && strchr(settings.session, SETTINGS_SESSION_PRIVATE[0]) != NULL);
+	if (settings.sample_bytes != 0 && settings.python_objects == SETTINGS_ON) {
+		diag_warn("KMEMSHIM_SAMPLE: small Python objects are sampled, too; KMEMSHIM_PYTHON_OBJECTS=1 is ignored");
+		settings.python_objects = SETTINGS_AUTO;
+	}
 	settings.walks_all = settings.native == SETTINGS_NATIVE_ALL || settings.verify_every != 0;
+	if (settings.sample_bytes > settings.object_sample_bytes)
+		settings.object_sample_bytes = settings.sample_bytes;
+	settings.slow_below = settings.walks_all ? UINT64_MAX : settings.sample_bytes;
 }
 
 bool

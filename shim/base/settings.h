@@ -43,8 +43,12 @@ struct settings {
 	uint64_t looker_pid;
 	// KMEMSHIM_MEMORY, from the launcher: a folder in memory, where the capture lies while the process runs; NULL = on the disk
 	const char *memory;
-	uint64_t snapshots; // KMEMSHIM_SNAPSHOTS=2..32: so many states at even distances; 0 = none
-	bool walks_all;     // of native and verify_every: nothing is taken from memory
+	// KMEMSHIM_SAMPLE: of the heap a sample is recorded, one block for so many bytes on average; 0 = each block
+	uint64_t sample_bytes;
+	uint64_t object_sample_bytes; // for which one small Python object is recorded: as often as the heap, or less
+	uint64_t snapshots;           // KMEMSHIM_SNAPSHOTS=2..32: so many states at even distances; 0 = none
+	bool walks_all;               // of native and verify_every: nothing is taken from memory
+	uint64_t slow_below; // requests of fewer bytes never go the fast way: all if walks_all, else those that are samples
 };
 
 extern struct settings settings;

@@ -55,8 +55,8 @@ capture_file_name_domains(void)
 {
 	static const char *const names[] = { "heap",   "mmap",        "reserved",     "file",
 		                                 "shared", "cuda/pinned", "cuda/managed", "python/arena" };
-	static const char *const late_names[] = { "cuda/registered", "cuda/imported", "cuda/graph", "library",
-		                                      "python/object" };
+	static const char *const late_names[] = { "cuda/registered", "cuda/imported", "cuda/graph",
+		                                      "library",         "python/object", "heap/sample" };
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		diag_format(capture_file_domain(i)->name, sizeof(capture_file_domain(i)->name), "%s", names[i]);

@@ -14,10 +14,12 @@
 #include "base/export.h"
 #include "base/real_libc.h"
 #include "base/reentry_guard.h"
+#include "base/tail_call.h"
 #include "capture/capture_file.h"
 #include "hooks/hooks_new.h"
 #include "hooks/hooks_python_sample.h"
 #include "moments/failed_requests.h"
+#include "record/heap_samples.h"
 #include "record/tracker.h"
 #include "tables/pointer_map.h"
 
@@ -104,9 +106,42 @@ allocate_untracked(enum entry entry, size_t bytes)
 	return entry == ENTRY_BOOT ? boot_arena_allocate(0, bytes) : untracked(real_libc.malloc(bytes), bytes);
 }
 
-/* malloc and free do all their usual work in one function each; the other hooks share the tracker's. */
-EXPORT __attribute__((flatten)) void *
-malloc(size_t bytes)
+/* ---- blocks that are not in the sample (record/heap_samples.h) ---- */
+
+/* Nothing is left to do but the real call. */
+static inline __attribute__((always_inline)) bool
+is_unseen(void *addr)
+{
+	return heap_samples_is_unseen(addr) && !boot_arena_serves(addr);
+}
+
+static RARE void
+note_unseen_failed(const void *hook_frame, size_t bytes)
+{
+	int host_errno = errno;
+
+	if (bytes != 0 && tracker_is_on() && reentry_guard_enter_at(REENTRY_GUARD_HOOK, (uintptr_t)hook_frame)) {
+		note_failed(hook_frame, bytes, host_errno);
+		reentry_guard_leave();
+	}
+	errno = host_errno;
+}
+
+/* After the real call. */
+static inline __attribute__((always_inline)) void *
+unseen(const void *hook_frame, void *addr, size_t bytes)
+{
+	if (__builtin_expect(addr == NULL, 0))
+		note_unseen_failed(hook_frame, bytes);
+	return addr;
+}
+
+/*
+ * malloc and free do all their usual work in one function each; the other hooks share the tracker's. They go there by a jump: what is not
+ * in the sample pays for no register that recording needs, and no frame lies between the hook and its caller.
+ */
+static __attribute__((flatten, noinline)) void *
+malloc_seen(size_t bytes)
 {
 	enum entry entry = enter();
 
@@ -117,14 +152,25 @@ malloc(size_t bytes)
 	return leave_allocated(HERE, real_libc.malloc(bytes), bytes);
 }
 
+EXPORT TAIL_CALLER void *
+malloc(size_t bytes)
+{
+	if (heap_samples_passes(bytes))
+		return unseen(HERE, real_libc.malloc(bytes), bytes);
+	TAIL_RETURN malloc_seen(bytes);
+}
+
 EXPORT void *
 calloc(size_t count, size_t bytes)
 {
-	enum entry entry = enter();
 	size_t total;
 
 	if (__builtin_mul_overflow(count, bytes, &total))
 		total = SIZE_MAX; // the real one refuses it
+	if (heap_samples_passes(total))
+		return unseen(HERE, real_libc.calloc(count, bytes), total);
+	enum entry entry = enter();
+
 	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
 		return entry == ENTRY_BOOT ? boot_arena_allocate(0, total) : untracked(real_libc.calloc(count, bytes), total);
 	if (!tracker_attempt(KMEM_DOMAIN_HEAP, total, 0))
@@ -192,6 +238,8 @@ realloc_untracked(void *old, size_t bytes)
 	bool is_below = reentry_guard_is(REENTRY_GUARD_PYTHON) || reentry_guard_is(REENTRY_GUARD_SAMPLE);
 	struct address_block known = { 0 };
 	bool is_known = old != NULL && is_below && pointer_map_take(old, &known);
+	if (is_known)
+		heap_samples_forget(old);
 	struct live_block block = { old, known.bytes, known.site, known.generation };
 	void *fresh = real_libc.realloc(old, bytes);
 	int host_errno = errno;
@@ -204,16 +252,56 @@ realloc_untracked(void *old, size_t bytes)
 	return untracked(fresh, bytes);
 }
 
-EXPORT void *
-realloc(void *old, size_t bytes)
+/* The same where a sample is recorded: the old block may be in it, or the new one, or both. */
+static RARE void *
+realloc_sampled(const void *hook_frame, void *old, size_t bytes)
 {
-	if (boot_arena_serves(old))
-		return realloc_from_boot(old, bytes);
+	bool is_drawn = !heap_samples_passes(bytes);
+
+	if (!is_drawn && (old == NULL || is_unseen(old)))
+		return unseen(hook_frame, real_libc.realloc(old, bytes), bytes);
+	if (!tracker_is_on() || !reentry_guard_enter_at(REENTRY_GUARD_HOOK, (uintptr_t)hook_frame))
+		return realloc_untracked(old, bytes);
+	struct live_block block = tracker_take(old);
+
+	if (block.site != 0)
+		heap_samples_forget(old);
+	if (!tracker_attempt(KMEM_DOMAIN_HEAP, bytes, bytes_reused(block, bytes))) {
+		tracker_put_back(block);
+		return refuse(hook_frame, bytes);
+	}
+	void *fresh = real_libc.realloc(old, bytes);
+	int host_errno = errno;
+
+	if (fresh == NULL && bytes != 0) {
+		tracker_put_back(block);
+		tracker_failed(hook_frame, KMEM_DOMAIN_HEAP, bytes, host_errno);
+	} else {
+		tracker_resized_sampled(hook_frame, block, fresh, bytes, is_drawn);
+	}
+	reentry_guard_leave();
+	errno = host_errno;
+	return fresh;
+}
+
+static inline __attribute__((always_inline)) void *
+resize(void *old, size_t bytes)
+{
+	if (__builtin_expect(heap_samples_from != 0, 0))
+		return realloc_sampled(HERE, old, bytes);
 	enum entry entry = enter();
 
 	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
 		return entry == ENTRY_BOOT ? boot_arena_allocate(0, bytes) : realloc_untracked(old, bytes);
 	return realloc_at(HERE, old, bytes);
+}
+
+EXPORT void *
+realloc(void *old, size_t bytes)
+{
+	if (boot_arena_serves(old))
+		return realloc_from_boot(old, bytes);
+	return resize(old, bytes);
 }
 
 EXPORT void *
@@ -229,11 +317,7 @@ reallocarray(void *old, size_t count, size_t bytes)
 		return realloc_from_boot(old, total);
 	if (real_libc_find() && real_libc_front.realloc != NULL)
 		return real_libc_front.realloc(old, total);
-	enum entry entry = enter();
-
-	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
-		return entry == ENTRY_BOOT ? boot_arena_allocate(0, total) : real_libc.realloc(old, total);
-	return realloc_at(HERE, old, total);
+	return resize(old, total);
 }
 
 /*
@@ -293,14 +377,22 @@ release_end(enum release release)
 		look_after_release();
 }
 
-EXPORT __attribute__((flatten)) void
-free(void *addr)
+static __attribute__((flatten, noinline)) void
+free_seen(void *addr)
 {
 	enum release release = release_begin(addr);
 
 	if (release != RELEASE_NOTHING)
 		real_libc.free(addr);
 	release_end(release);
+}
+
+EXPORT TAIL_CALLER void
+free(void *addr)
+{
+	if (is_unseen(addr))
+		TAIL_RETURN real_libc.free(addr);
+	TAIL_RETURN free_seen(addr);
 }
 
 EXPORT void cfree(void *addr);
@@ -328,7 +420,7 @@ free_sized(void *addr, size_t bytes)
 {
 	if (forward_to_preceding_allocator(addr))
 		return;
-	enum release release = release_begin(addr);
+	enum release release = is_unseen(addr) ? RELEASE_PLAIN : release_begin(addr);
 
 	if (release != RELEASE_NOTHING && real_libc.free_sized != NULL)
 		real_libc.free_sized(addr, bytes);
@@ -344,7 +436,7 @@ free_aligned_sized(void *addr, size_t alignment, size_t bytes)
 {
 	if (forward_to_preceding_allocator(addr))
 		return;
-	enum release release = release_begin(addr);
+	enum release release = is_unseen(addr) ? RELEASE_PLAIN : release_begin(addr);
 
 	if (release != RELEASE_NOTHING && real_libc.free_aligned_sized != NULL)
 		real_libc.free_aligned_sized(addr, alignment, bytes);
@@ -356,6 +448,7 @@ free_aligned_sized(void *addr, size_t alignment, size_t bytes)
 EXPORT int
 posix_memalign(void **addr, size_t alignment, size_t bytes)
 {
+	bool is_seen = !heap_samples_passes(bytes);
 	enum entry entry = enter();
 
 	if (entry == ENTRY_BOOT) {
@@ -373,10 +466,10 @@ posix_memalign(void **addr, size_t alignment, size_t bytes)
 	}
 	int result = real_libc.posix_memalign(addr, alignment, bytes);
 
-	if (__builtin_expect(result == 0, 1))
-		tracker_allocated(HERE, *addr, bytes);
-	else
+	if (__builtin_expect(result != 0, 0))
 		note_failed(HERE, bytes, result);
+	else if (__builtin_expect(is_seen, 1))
+		tracker_allocated(HERE, *addr, bytes);
 	reentry_guard_leave();
 	return result;
 }
@@ -384,6 +477,8 @@ posix_memalign(void **addr, size_t alignment, size_t bytes)
 EXPORT void *
 aligned_alloc(size_t alignment, size_t bytes)
 {
+	if (heap_samples_passes(bytes))
+		return unseen(HERE, real_libc.aligned_alloc(alignment, bytes), bytes);
 	enum entry entry = enter();
 
 	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
@@ -396,6 +491,8 @@ aligned_alloc(size_t alignment, size_t bytes)
 EXPORT void *
 memalign(size_t alignment, size_t bytes)
 {
+	if (heap_samples_passes(bytes))
+		return unseen(HERE, real_libc.memalign(alignment, bytes), bytes);
 	enum entry entry = enter();
 
 	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
@@ -408,6 +505,8 @@ memalign(size_t alignment, size_t bytes)
 EXPORT void *
 valloc(size_t bytes)
 {
+	if (heap_samples_passes(bytes))
+		return unseen(HERE, real_libc.valloc(bytes), bytes);
 	enum entry entry = enter();
 
 	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
@@ -420,6 +519,8 @@ valloc(size_t bytes)
 EXPORT void *
 pvalloc(size_t bytes)
 {
+	if (heap_samples_passes(bytes))
+		return unseen(HERE, real_libc.pvalloc(bytes), bytes);
 	enum entry entry = enter();
 
 	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
@@ -456,6 +557,13 @@ note_unless_known(const void *hook_frame, void *addr, size_t bytes)
 __attribute__((flatten)) void *
 hooks_new_ask(size_t bytes, uintptr_t second, uintptr_t third, hooks_new_ask_function *real)
 {
+	if (heap_samples_passes(bytes)) {
+		int64_t left = heap_sampler.countdown;
+		void *addr = real(bytes, second, third); // it may call malloc: that is the same request
+
+		heap_sampler.countdown = left;
+		return addr;
+	}
 	if (__builtin_expect(enter() != ENTRY_TRACKED, 0))
 		return real(bytes, second, third);
 	failed_requests_attempt(KMEM_DOMAIN_HEAP, bytes); // it cannot fail for us: that is between it and its new handler
@@ -507,7 +615,7 @@ hooks_new_personality(int version, int actions, uint64_t exception_class, void *
 __attribute__((flatten)) void
 hooks_new_drop(void *addr, uintptr_t second, uintptr_t third, hooks_new_drop_function *real)
 {
-	enum release release = release_begin(addr);
+	enum release release = is_unseen(addr) ? RELEASE_PLAIN : release_begin(addr);
 
 	if (release >= RELEASE_GUARDED)
 		reentry_guard_change(REENTRY_GUARD_OWN_WORK); // it may call free: that is the same event, and no loss

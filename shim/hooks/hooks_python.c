@@ -57,6 +57,7 @@
 #include "periodic/object_census.h"
 #include "python/python_frames.h"
 #include "python/python_runtime.h"
+#include "record/heap_samples.h"
 #include "record/tracker.h"
 #include "sites/thread_slot.h"
 #include "tables/pointer_map.h"
@@ -132,7 +133,7 @@ leave_allocated(const void *hook_frame, uint8_t object_bit, void *addr, size_t b
 static inline __attribute__((always_inline)) void *
 allocate(const struct layer *layer, const void *hook_frame, uint8_t object_bit, size_t bytes)
 {
-	if (__builtin_expect(!enter(), 0))
+	if (heap_samples_passes(bytes) || __builtin_expect(!enter(), 0))
 		return layer->inner.malloc(layer->inner.context, bytes);
 	return leave_allocated(hook_frame, object_bit, layer->inner.malloc(layer->inner.context, room_for(bytes)), bytes);
 }
@@ -156,7 +157,7 @@ object_calloc(void *context, size_t count, size_t bytes)
 	const struct layer *layer = context;
 	size_t total;
 
-	if (__builtin_mul_overflow(count, bytes, &total) || !enter())
+	if (__builtin_mul_overflow(count, bytes, &total) || heap_samples_passes(total) || !enter())
 		return layer->inner.calloc(layer->inner.context, count, bytes);
 	return leave_allocated(HERE, layer->object_bit, layer->inner.calloc(layer->inner.context, 1, room_for(total)),
 	                       total);
@@ -170,6 +171,7 @@ take(void *addr, struct live_block *block)
 
 	if (!pointer_map_take(addr, &found))
 		return false;
+	heap_samples_forget(addr);
 	*block = (struct live_block){ addr, found.bytes, found.site, found.generation };
 	return true;
 }
@@ -179,10 +181,11 @@ object_realloc(void *context, void *old, size_t bytes)
 {
 	const struct layer *layer = context;
 	struct live_block block = { 0 };
+	bool is_seen = !heap_samples_passes(bytes);
 
-	if (!enter())
+	if ((!is_seen && (old == NULL || heap_samples_is_unseen(old))) || !enter())
 		return layer->inner.realloc(layer->inner.context, old, bytes);
-	if (old != NULL && !take(old, &block)) {
+	if (old != NULL && !take(old, &block) && heap_samples_from == 0) {
 		reentry_guard_leave();
 		return layer->inner.realloc(layer->inner.context, old, bytes);
 	}
@@ -192,7 +195,9 @@ object_realloc(void *context, void *old, size_t bytes)
 	int host_errno = errno;
 
 	reentry_guard_change(REENTRY_GUARD_HOOK);
-	if (fresh != NULL) {
+	if (fresh != NULL && !is_seen) {
+		tracker_released(block);
+	} else if (fresh != NULL) {
 		tracker_resized_python(HERE, layer->object_bit, block, fresh, bytes);
 	} else {
 		block.generation |= layer->object_bit; // taking it out has lost it
@@ -230,7 +235,7 @@ object_free(void *context, void *addr)
 {
 	const struct layer *layer = context;
 
-	if (__builtin_expect(!enter(), 0)) {
+	if (heap_samples_is_unseen(addr) || __builtin_expect(!enter(), 0)) {
 		layer->inner.free(layer->inner.context, addr);
 	} else if (__builtin_expect(tracker_freed_fast(addr), 1)) {
 		layer->inner.free(layer->inner.context, addr);

@@ -35,12 +35,12 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "base/clock.h"
-#include "base/raw_sys.h"
+#include "base/chance.h"
 #include "base/reentry_guard.h"
 #include "base/tail_call.h"
 #include "capture/capture_file.h"
 #include "periodic/cached_names.h"
+#include "record/heap_samples.h"
 #include "record/python_samples.h"
 #include "record/tracker.h"
 
@@ -59,40 +59,8 @@ static __thread struct {
 	uint64_t random;   // state of the generator; 0 = this thread has not drawn yet
 	void *served;      // by malloc for the sample that is being made
 	bool is_trying;    // it is none: is_served_by_malloc()
+	bool was_held;     // heap_samples_hold()
 } own __attribute__((tls_model("initial-exec")));
-
-/* ---- chance ---- */
-
-/* splitmix64. */
-static uint64_t
-random_next(void)
-{
-	uint64_t x = own.random += UINT64_C(0x9e3779b97f4a7c15);
-
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return x ^ x >> 31;
-}
-
-/* -ln(x / 2^64), x > 0. Without libm: x is m * 2^e, m near 1, and ln m = 2 artanh((m - 1) / (m + 1)). Off by less than 1e-7. */
-static double
-minus_log(uint64_t x)
-{
-	static const double ln2 = 0.69314718055994530942;
-	unsigned zeros = (unsigned)__builtin_clzll(x);
-	double m = (double)(x << zeros >> 11) * 0x1p-53; // 0.5 to 1
-	double s = (m - 0.70710678118654752440) / (m + 0.70710678118654752440);
-	double s2 = s * s;
-	double log_m = 2 * s * (1 + s2 * (1.0 / 3 + s2 * (1.0 / 5 + s2 * (1.0 / 7 + s2 / 9)))) - ln2 / 2;
-
-	return zeros * ln2 - log_m;
-}
-
-static int64_t
-draw(void)
-{
-	return (int64_t)(minus_log(random_next() | 1) * (double)PYTHON_SAMPLES_BYTES);
-}
 
 /* The countdown has fallen below 0, by `bytes`. In a thread that has not drawn yet this is no draw: its countdown begins now. */
 static bool
@@ -101,15 +69,14 @@ is_drawn(void)
 	if (own.random == 0) {
 		int host_errno = errno;
 
-		own.random = (clock_now_ns() ^ (uint64_t)(uintptr_t)&own) * UINT64_C(0x9e3779b97f4a7c15) ^
-		             (uint64_t)raw_syscall(SYS_getpid) << 40;
-		own.random |= own.random == 0;
+		own.random = chance_seed(&own);
 		errno = host_errno;
-		own.countdown += draw();
+		own.countdown += chance_draw(&own.random, (double)PYTHON_SAMPLES_BYTES);
 		if (own.countdown >= 0)
 			return false;
 	}
-	own.countdown = draw(); // without memory: what is left of this request needs no second draw
+	own.countdown = chance_draw(
+		&own.random, (double)PYTHON_SAMPLES_BYTES); // without memory: what is left of this request needs no second draw
 	return true;
 }
 
@@ -138,6 +105,7 @@ begin(void)
 	bool is_begun = tracker_is_on() && reentry_guard_enter_as(REENTRY_GUARD_SAMPLE);
 
 	own.served = NULL;
+	own.was_held = is_begun && heap_samples_hold();
 	errno = host_errno;
 	return is_begun;
 }
@@ -149,6 +117,7 @@ end(const void *hook_frame, unsigned domain, void *addr, size_t bytes)
 	int host_errno = errno;
 	uintptr_t head = (uintptr_t)addr - (uintptr_t)own.served;
 
+	heap_samples_release(own.was_held);
 	if (reentry_guard_is(REENTRY_GUARD_SAMPLE)) {
 		reentry_guard_leave(); // nobody asked malloc
 	} else if (own.served != NULL && head > HEAD_BYTES_MAX) {
@@ -259,8 +228,10 @@ is_served_by_malloc(const struct python_allocator *allocator, size_t bytes)
 	own.is_trying = true;
 	reentry_guard_change(REENTRY_GUARD_SAMPLE);
 
+	bool was_held = heap_samples_hold();
 	void *addr = allocator->malloc(allocator->context, bytes);
 
+	heap_samples_release(was_held);
 	own.is_trying = false;
 
 	bool is_served = addr != NULL && (uintptr_t)addr - (uintptr_t)own.served <= HEAD_BYTES_MAX;

@@ -50,6 +50,7 @@
 #include "periodic/unhooked_allocator.h"
 #include "python/python_frames.h"
 #include "record/beat_due.h"
+#include "record/heap_samples.h"
 #include "record/teardown.h"
 #include "record/tracker.h"
 #include "record/tracker_library.h"
@@ -460,6 +461,12 @@ lifecycle_wake(void)
 		is_on = false;
 	reentry_guard_leave();
 	errno = host_errno;
+	if (is_on && settings.sample_bytes != 0) {
+		pointer_map_expect_few_aside();
+		heap_samples_start(settings.sample_bytes);
+		atomic_store_explicit(&capture_file_header()->heap_sample_bytes, kmem_twice((uint32_t)settings.sample_bytes),
+		                      memory_order_relaxed);
+	}
 	// a complete start first
 	atomic_store_explicit(tracker_state, is_on ? TRACKER_ON : TRACKER_OFF, memory_order_release);
 	return is_on;
@@ -536,9 +543,8 @@ sample_last(void)
 		tell_of_cuda();
 		other_limits_look();
 	}
-	heartbeat_take(totals[KMEM_DOMAIN_HEAP].live_bytes + totals[KMEM_DOMAIN_MMAP].live_bytes +
-	               totals[KMEM_DOMAIN_SHARED].live_bytes + totals[KMEM_DOMAIN_PYTHON_ARENA].live_bytes +
-	               totals[KMEM_DOMAIN_LIBRARY].live_bytes);
+#define LIVE(domain) totals[domain].live_bytes
+	heartbeat_take(KMEM_HOST_DOMAINS(LIVE));
 }
 
 void

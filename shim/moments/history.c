@@ -106,9 +106,8 @@ measure(void)
 static int64_t
 host_bytes(void)
 {
-	return held.domain_bytes[KMEM_DOMAIN_HEAP] + held.domain_bytes[KMEM_DOMAIN_MMAP] +
-	       held.domain_bytes[KMEM_DOMAIN_SHARED] + held.domain_bytes[KMEM_DOMAIN_PYTHON_ARENA] +
-	       held.domain_bytes[KMEM_DOMAIN_LIBRARY];
+#define HELD(domain) held.domain_bytes[domain]
+	return KMEM_HOST_DOMAINS(HELD);
 }
 
 /* ---- places ---- */

@@ -63,12 +63,9 @@ static _Atomic uint64_t next_refused_ns;
 static uint64_t
 live_bytes_now(void)
 {
-	static const unsigned char domains[] = { KMEM_DOMAIN_HEAP, KMEM_DOMAIN_MMAP, KMEM_DOMAIN_SHARED,
-		                                     KMEM_DOMAIN_PYTHON_ARENA, KMEM_DOMAIN_LIBRARY };
-	int64_t sum = 0;
+#define NOW(domain) kmem_peak_now_signed(peak_load(&capture_file_domain(domain)->peak))
+	int64_t sum = KMEM_HOST_DOMAINS(NOW);
 
-	for (size_t i = 0; i < sizeof(domains); i++)
-		sum += kmem_peak_now_signed(peak_load(&capture_file_domain(domains[i])->peak));
 	return sum > 0 ? (uint64_t)sum : 0;
 }
 

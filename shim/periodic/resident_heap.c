@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/settings.h"
 #include "periodic/page_look.h"
 #include "tables/pointer_map.h"
 
@@ -164,7 +165,7 @@ look_at(uint64_t start, uint64_t end, const unsigned char *pages)
 			i += few - 1;
 			continue;
 		}
-		if (pages[i] != 0 && look.heap_pages++ % look.stride == 0)
+		if (pages[i] != 0 && settings.sample_bytes == 0 && look.heap_pages++ % look.stride == 0)
 			look_into(start + i * PAGE_BYTES);
 	}
 }

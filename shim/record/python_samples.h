@@ -17,9 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/settings.h"
 #include "kmem_format.h"
 
-#define PYTHON_SAMPLES_BYTES KMEM_PYTHON_SAMPLE_BYTES
+#define PYTHON_SAMPLES_BYTES (settings.object_sample_bytes)
 #define PYTHON_SAMPLES_MAX 16384u                     // whose addresses are kept: 4 GiB of small objects
 #define PYTHON_SAMPLES_HEAD_BYTES 16u                 // that debug hooks put in front of what they give out
 #define PYTHON_SAMPLES_OBJECT_BYTES_MAX ((size_t)512) // larger ones come from malloc by themselves

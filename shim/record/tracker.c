@@ -23,6 +23,7 @@
 #include "moments/marks.h"
 #include "record/beat_due.h"
 #include "record/guard_due.h"
+#include "record/heap_samples.h"
 #include "record/library_due.h"
 #include "record/python_samples.h"
 #include "record/teardown.h"
@@ -68,9 +69,7 @@ tracker_live_bytes(unsigned domain)
 uint64_t
 tracker_live_host_bytes(void)
 {
-	return tracker_live_bytes(KMEM_DOMAIN_HEAP) + tracker_live_bytes(KMEM_DOMAIN_MMAP) +
-	       tracker_live_bytes(KMEM_DOMAIN_SHARED) + tracker_live_bytes(KMEM_DOMAIN_PYTHON_ARENA) +
-	       tracker_live_bytes(KMEM_DOMAIN_LIBRARY);
+	return KMEM_HOST_DOMAINS(tracker_live_bytes);
 }
 
 /* After an allocation. Where a thread holds events back no total changes: there is nothing to look at. */
@@ -117,11 +116,11 @@ place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_
 
 	if (slot == NULL)
 		effort_count(KMEM_EFFORT_NO_SLOT);
-	block.generation = domain == KMEM_DOMAIN_PYTHON_OBJECT ? generations_born_sample(site, block.site, clock)
-	                                                       : generations_born(site, block.site, clock);
+	block.generation = kmem_domain_is_sampled(domain) ? generations_born_sample(site, block.site, clock)
+	                                                  : generations_born(site, block.site, clock);
 	book_prepare(site);
 	if (slot != NULL)
-		steps_look(&slot->steps, slot->owner.slot, block.site, domain == KMEM_DOMAIN_PYTHON_OBJECT ? UINT32_MAX : 1);
+		steps_look(&slot->steps, slot->owner.slot, block.site, kmem_domain_is_sampled(domain) ? UINT32_MAX : 1);
 	return block;
 }
 
@@ -161,15 +160,30 @@ own_record(struct thread_slot *slot, uint32_t site, uint8_t generation, uint64_t
 	return own;
 }
 
+/* What a sample of so many bytes stands for. */
+struct weight {
+	uint64_t bytes;
+	uint64_t blocks;
+};
+
+static struct weight
+weight_of(unsigned domain, uint64_t bytes)
+{
+	uint64_t weight = domain == KMEM_DOMAIN_PYTHON_OBJECT ? PYTHON_SAMPLES_BYTES : heap_samples_weight(bytes);
+
+	return (struct weight){ weight, bytes != 0 ? (weight + bytes / 2) / bytes : weight };
+}
+
 /* Samples are booked in records that belong to no thread: the fast paths leave these alone, and so need not ask for the domain. */
 static void
-dead_sample(struct address_block block)
+dead_sample(unsigned domain, struct address_block block)
 {
-	uint32_t own = own_record(NULL, block.site, block.generation, PYTHON_SAMPLES_BYTES, true);
+	struct weight weight = weight_of(domain, block.bytes);
+	uint32_t own = own_record(NULL, block.site, block.generation, weight.bytes, true);
 
 	if (own != 0)
-		book_dead_slow(site_table_at(own), PYTHON_SAMPLES_BYTES, python_samples_objects(block.bytes),
-		               peak_release(&capture_file_domain(KMEM_DOMAIN_PYTHON_OBJECT)->peak, NULL, PYTHON_SAMPLES_BYTES));
+		book_dead_slow(site_table_at(own), weight.bytes, weight.blocks,
+		               peak_release(&capture_file_domain(domain)->peak, NULL, weight.bytes));
 }
 
 static inline void
@@ -177,8 +191,8 @@ dead(struct thread_slot *slot, struct address_block block, uint64_t bytes, bool 
 {
 	unsigned domain = site_table_at(block.site)->domain;
 
-	if (__builtin_expect(domain == KMEM_DOMAIN_PYTHON_OBJECT, 0)) {
-		dead_sample(block);
+	if (__builtin_expect(kmem_domain_is_sampled(domain), 0)) {
+		dead_sample(domain, block);
 		return;
 	}
 	uint32_t own = own_record(slot, block.site, block.generation, bytes, is_whole);
@@ -232,6 +246,14 @@ net_change(struct thread_slot *slot, unsigned domain, uint64_t old_bytes, uint64
 
 /* ---- heap ---- */
 
+/* Such blocks are few, and lie where no region of the map is worth its memory. */
+static inline bool
+is_heap_sample(struct address_block block)
+{
+	return block.bytes < heap_samples_from && block.site != 0 &&
+	       site_table_at(block.site)->domain == KMEM_DOMAIN_HEAP_SAMPLE;
+}
+
 static inline void
 map_block(struct thread_slot *slot, void *addr, struct address_block block)
 {
@@ -239,16 +261,20 @@ map_block(struct thread_slot *slot, void *addr, struct address_block block)
 
 	if (slot != NULL && (slot->map_bits & POINTER_MAP_WATCHED) != 0)
 		block.generation |= POINTER_MAP_WATCH;
-	switch (pointer_map_put(addr, block, &old)) {
+	heap_samples_note(addr);
+	switch (is_heap_sample(block) ? pointer_map_put_aside((uint64_t)addr, block, &old)
+	                              : pointer_map_put(addr, block, &old)) {
 	case POINTER_MAP_STORED:
 		break;
 	case POINTER_MAP_REPLACED:
+		heap_samples_forget(addr);
 		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
 		if (old.site != 0) // else tracker_disowned()
 			dead(slot, old, old.bytes, true);
 		break;
 	case POINTER_MAP_FULL:
 		/* Its release will not be seen: better not alive at all than alive for ever. */
+		heap_samples_forget(addr);
 		block.generation &= POINTER_MAP_GENERATION_MASK;
 		dead(slot, block, block.bytes, true);
 		lose_event(block.bytes);
@@ -261,11 +287,43 @@ map_block(struct thread_slot *slot, void *addr, struct address_block block)
 	}
 }
 
+static void
+sampled(const void *hook_frame, unsigned domain, uint8_t object_bit, void *addr, uint64_t bytes)
+{
+	struct kmem_header *header = capture_file_header();
+	struct weight weight = weight_of(domain, bytes);
+	int host_errno = errno;
+
+	if (is_teardown(bytes))
+		return;
+	if (domain == KMEM_DOMAIN_PYTHON_OBJECT)
+		atomic_store_explicit(&header->python_sample_bytes, kmem_twice((uint32_t)PYTHON_SAMPLES_BYTES),
+		                      memory_order_relaxed);
+	else
+		marks_look();
+
+	struct address_block block = place(thread_slot_here(), hook_frame, domain, weight.bytes);
+
+	if (block.site != 0) {
+		book_born_slow(site_table_at(block.site), weight.bytes, weight.blocks,
+		               peak_gain(&capture_file_domain(domain)->peak, NULL, weight.bytes));
+		block.bytes = bytes;
+		block.generation |= object_bit;
+		map_block(thread_slot_here(), addr, block);
+	}
+	look_after(NULL);
+	errno = host_errno;
+}
+
 void
 tracker_allocated_slow(const void *hook_frame, uint8_t object_bit, void *addr, uint64_t bytes)
 {
 	int host_errno = errno;
 
+	if (bytes < heap_samples_from) {
+		sampled(hook_frame, KMEM_DOMAIN_HEAP_SAMPLE, object_bit, addr, bytes);
+		return;
+	}
 	if (is_teardown(bytes))
 		return;
 
@@ -285,23 +343,7 @@ tracker_allocated_slow(const void *hook_frame, uint8_t object_bit, void *addr, u
 void
 tracker_sampled(const void *hook_frame, void *addr, size_t bytes)
 {
-	struct kmem_header *header = capture_file_header();
-	int host_errno = errno;
-
-	if (is_teardown(bytes))
-		return;
-	atomic_store_explicit(&header->python_sample_bytes, kmem_twice(PYTHON_SAMPLES_BYTES), memory_order_relaxed);
-
-	struct address_block block = place(thread_slot_here(), (const void *)((uintptr_t)hook_frame | TRACKER_FRAME_PYTHON),
-	                                   KMEM_DOMAIN_PYTHON_OBJECT, PYTHON_SAMPLES_BYTES);
-	if (block.site != 0) {
-		book_born_slow(site_table_at(block.site), PYTHON_SAMPLES_BYTES, python_samples_objects(bytes),
-		               peak_gain(&capture_file_domain(KMEM_DOMAIN_PYTHON_OBJECT)->peak, NULL, PYTHON_SAMPLES_BYTES));
-		block.bytes = bytes;
-		map_block(thread_slot_here(), addr, block);
-	}
-	look_after(NULL);
-	errno = host_errno;
+	sampled((const void *)((uintptr_t)hook_frame | TRACKER_FRAME_PYTHON), KMEM_DOMAIN_PYTHON_OBJECT, 0, addr, bytes);
 }
 
 /* Watched, so that its release does not go the fast way, which asks for the record of its site. */
@@ -403,7 +445,7 @@ tracker_take(void *addr)
 {
 	struct address_block block = { 0 };
 
-	if (addr != NULL && !pointer_map_take(addr, &block) && !is_teardown(0))
+	if (addr != NULL && !pointer_map_take(addr, &block) && heap_samples_from == 0 && !is_teardown(0))
 		capture_file_lost(
 			capture_file_header()->identity.is_forked != 0 ? KMEM_LOST_INHERITED_FREES : KMEM_LOST_UNKNOWN_FREES, 1);
 	return (struct live_block){ addr, block.bytes, block.site, block.generation };
@@ -422,12 +464,16 @@ tracker_released(struct live_block block)
 		released(thread_slot_to_release(), block_of(block), true);
 }
 
-/* Large blocks and samples of small objects never go the fast way: they need not be watched. */
+/*
+ * Large blocks and samples of small objects never go the fast way: they need not be watched. Where the heap is sampled, these walks would be
+ * half of what recording costs.
+ */
 static inline bool
 is_releaser_wanted(bool is_watched, struct live_block block)
 {
-	return block.site != 0 && (is_watched || block.bytes >= POINTER_MAP_LARGE_BYTES ||
-	                           site_table_at(block.site)->domain == KMEM_DOMAIN_PYTHON_OBJECT);
+	return block.site != 0 &&
+	       (is_watched || block.bytes >= POINTER_MAP_LARGE_BYTES ||
+	        (heap_samples_from == 0 && site_table_at(block.site)->domain == KMEM_DOMAIN_PYTHON_OBJECT));
 }
 
 void
@@ -436,6 +482,9 @@ tracker_freed(const void *hook_frame, void *addr)
 	bool is_watched = pointer_map_is_watched(addr);
 	struct live_block block = tracker_take(addr);
 	struct thread_slot *slot = thread_slot_current;
+
+	if (block.site != 0)
+		heap_samples_forget(addr);
 
 	if (slot != NULL && is_releaser_wanted(is_watched, block) && !is_teardown(0))
 		releases_note(slot, hook_frame, (uint64_t)addr, block.site, block.bytes);
@@ -472,7 +521,8 @@ tracker_resized_slow(const void *hook_frame, uint8_t object_bit, struct live_blo
 {
 	struct thread_slot *slot = thread_slot_here();
 
-	if (addr == NULL || old.site == 0 || site_table_at(old.site)->domain != KMEM_DOMAIN_HEAP) {
+	if (addr == NULL || old.site == 0 || bytes < heap_samples_from ||
+	    site_table_at(old.site)->domain != KMEM_DOMAIN_HEAP) {
 		if (old.site != 0)
 			released(slot, block_of(old), true);
 		if (addr != NULL)
@@ -501,6 +551,15 @@ tracker_resized_slow(const void *hook_frame, uint8_t object_bit, struct live_blo
 		book_dead_slow(site_table_at(own), old.bytes, true, epoch);
 	map_block(slot, addr, block);
 	look_after(batch_of(slot, KMEM_DOMAIN_HEAP));
+}
+
+void
+tracker_resized_sampled(const void *hook_frame, struct live_block old, void *addr, size_t bytes, bool is_drawn)
+{
+	if (is_drawn)
+		tracker_resized_slow(hook_frame, 0, old, addr, bytes);
+	else
+		tracker_released(old);
 }
 
 /* ---- requests ---- */
@@ -633,5 +692,6 @@ tracker_clear(void)
 	site_table_clear();
 	event_site_clear();
 	thread_slot_forked();
+	heap_samples_forked();
 	teardown_forked();
 }

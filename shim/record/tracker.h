@@ -60,6 +60,8 @@ void tracker_released(struct live_block block); // one that was taken out of the
 struct live_block tracker_take(void *addr);     // before the real realloc
 void tracker_put_back(struct live_block block); // the real realloc failed
 void tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes);
+/* The same where a sample of the heap is recorded. is_drawn: the new block is in it, or as large as those that are recorded each. */
+void tracker_resized_sampled(const void *hook_frame, struct live_block old, void *addr, size_t bytes, bool is_drawn);
 void tracker_resized_python(const void *hook_frame, uint8_t object_bit, struct live_block old, void *addr,
                             size_t bytes);
 void tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t bytes, int error);

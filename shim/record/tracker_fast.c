@@ -16,6 +16,7 @@
 #include "capture/capture_file.h"
 #include "python/python_frames.h"
 #include "python/python_runtime.h"
+#include "record/heap_samples.h"
 #include "record/library_due.h"
 #include "record/tracker.h"
 #include "sites/callbacks.h"
@@ -143,7 +144,7 @@ allocated(const void *hook_frame, uint8_t object_bit, void *addr, uint64_t bytes
 	struct pointer_map_place place = pointer_map_place_of((uint64_t)addr);
 	bool has_interpreter = is_python || python_frames_available();
 
-	if (__builtin_expect(slot == NULL || settings.walks_all, 0) ||
+	if (__builtin_expect(slot == NULL || bytes < settings.slow_below, 0) ||
 	    (has_interpreter && __builtin_expect(python_runtime_is_finalizing(), 0))) {
 		tracker_allocated_slow(tagged(hook_frame, is_python), object_bit, addr, bytes);
 		return;
@@ -190,7 +191,7 @@ resized(const void *hook_frame, uint8_t object_bit, struct live_block old, void 
 	bool has_interpreter = is_python || python_frames_available();
 
 	if (__builtin_expect(slot == NULL || addr == NULL || old.site == 0, 0) ||
-	    __builtin_expect(settings.walks_all || python_runtime_is_finalizing(), 0) ||
+	    __builtin_expect(bytes < settings.slow_below || python_runtime_is_finalizing(), 0) ||
 	    __builtin_expect(old_site->slot != slot->owner.slot, 0) ||
 	    __builtin_expect(!generations_is_counted(old_site, old.generation), 0)) {
 		tracker_resized_slow(tagged(hook_frame, is_python), object_bit, old, addr, bytes);
@@ -250,6 +251,7 @@ freed_large(struct thread_slot *slot, struct pointer_map_place place, uint64_t a
 	    !peak_release_fast(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, bytes))
 		return false;
 	atomic_store_explicit(&large->word, pointer_map_gone(seen), memory_order_relaxed);
+	heap_samples_forget((const void *)addr);
 	book_dead_fast(site, bytes, block.generation);
 	return true;
 }

@@ -16,6 +16,7 @@
 #include "base/effort.h"
 #include "base/memory_limits.h"
 #include "base/raw_sys.h"
+#include "base/settings.h"
 #include "base/thread_stack.h"
 #include "base/turn.h"
 #include "capture/capture_file.h"
@@ -36,7 +37,8 @@ _Atomic uint64_t library_due_next_switch_ticks;
 #define LINE_BYTES_MIN ((uint64_t)64 << 10) // less growth waits for the next question
 #define LOOK_BYTES_MIN ((uint64_t)1 << 20)
 #define SAMPLE_SHARE 64 // a sample is worth while when resident memory has changed by this part of it
-#define TIME_SHARE 128  // the next sample comes when so many times the duration of the last one has passed
+// the next sample comes when so many times the duration of the last one has passed
+#define TIME_SHARE (settings.sample_bytes != 0 ? 512u : 128u)
 // of the processor's clock, 70 to 130 ms: a switch of threads may use up at once the questions that so much time allows
 #define BURST_TICKS (UINT64_C(1) << 28)
 #define TICKS_A_NS 3 // of the processor's clock: it has 2 to 5; measuring it for so short a time would be less exact

@@ -97,7 +97,7 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 	const struct call_stack *stack = is_address_space
 	                                     ? &arena
 	                                     : call_stack_take(memory, frame, frame != NULL ? extent : CALL_STACK_ARENA);
-	bool is_shared = slot == NULL || domain == KMEM_DOMAIN_PYTHON_OBJECT; // see tracker.c
+	bool is_shared = slot == NULL || kmem_domain_is_sampled(domain); // see tracker.c
 	uint32_t site = site_table_find(is_shared ? NULL : &slot->owner, stack, domain, clock);
 
 	if (slot != NULL && frame != NULL) {

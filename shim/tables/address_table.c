@@ -57,11 +57,11 @@ log2_of(const struct address_slots *slots)
 }
 
 static struct address_slots *
-reserve(void)
+reserve(const struct address_table *table)
 {
 	size_t most_bytes = raw_reserve_max();
 
-	for (unsigned log2 = SLOTS_LOG2_MAX; log2 >= SLOTS_LOG2_MIN; log2--) {
+	for (unsigned log2 = table->slots_log2_max ?: SLOTS_LOG2_MAX; log2 >= SLOTS_LOG2_MIN; log2--) {
 		struct address_slots *fresh = NULL;
 
 		if (bytes_of(log2) / 2 <= most_bytes || log2 == SLOTS_LOG2_MIN)
@@ -83,7 +83,7 @@ slots_of(struct address_table *table, bool creates)
 	/* relaxed: guards nothing; who does not see it yet asks the kernel once more. */
 	if (slots != NULL || !creates || atomic_load_explicit(&table->is_stuck, memory_order_relaxed))
 		return slots;
-	struct address_slots *fresh = reserve();
+	struct address_slots *fresh = reserve(table);
 
 	if (fresh == NULL) {
 		atomic_store_explicit(&table->is_stuck, true, memory_order_relaxed);

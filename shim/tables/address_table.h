@@ -25,6 +25,7 @@ struct address_block {
  */
 struct address_table {
 	struct address_slots *slots; // reserved on first use
+	unsigned slots_log2_max;     // 0 = as many as there may be; set before the first use
 	_Atomic bool is_stuck;       // no address space for it: everything is refused, without asking again
 };
 

@@ -59,6 +59,7 @@ unsigned pointer_map_words_log2 = WORDS_LOG2_ANY; // constant once there is a to
 
 static struct top *top;
 static _Atomic bool is_stuck; // the address space is used up, or too small for a map: no further top or leaf
+#define FEW_ASIDE_LOG2 16u
 static struct address_table overflow;
 static _Atomic uint32_t moves; // begun and ended: odd while words are elsewhere (M5)
 static void complete_move(void);
@@ -429,11 +430,10 @@ place_for(uint64_t addr)
 /* ---- put ---- */
 
 /* The marks are for words alone: what comes out of the address table goes to the books as it is. */
-static enum pointer_map_put
-put_overflow(uint64_t addr, struct address_block block, struct address_block *old)
+enum pointer_map_put
+pointer_map_put_aside(uint64_t addr, struct address_block block, struct address_block *old)
 {
 	block.generation &= POINTER_MAP_GENERATION_MASK;
-	effort_count(KMEM_EFFORT_CROWDED);
 	switch (address_table_put(&overflow, addr, block, old)) {
 	case ADDRESS_TABLE_FULL:
 		return POINTER_MAP_FULL;
@@ -442,6 +442,13 @@ put_overflow(uint64_t addr, struct address_block block, struct address_block *ol
 	default:
 		return POINTER_MAP_STORED;
 	}
+}
+
+static enum pointer_map_put
+put_overflow(uint64_t addr, struct address_block block, struct address_block *old)
+{
+	effort_count(KMEM_EFFORT_CROWDED);
+	return pointer_map_put_aside(addr, block, old);
 }
 
 /* The block of a large one's word. */
@@ -959,6 +966,12 @@ pointer_map_trim_step(uint64_t now_ns)
 }
 
 /* ---- beginnings ---- */
+
+void
+pointer_map_expect_few_aside(void)
+{
+	overflow.slots_log2_max = FEW_ASIDE_LOG2;
+}
 
 void
 pointer_map_start(bool is_glibc)

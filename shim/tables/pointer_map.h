@@ -95,6 +95,12 @@ extern unsigned pointer_map_words_log2 __attribute__((visibility("hidden")));
 /* Out of line: what they need would take registers of the common case. */
 __attribute__((noinline)) enum pointer_map_put pointer_map_put_slow(uint64_t addr, struct address_block block,
                                                                     struct address_block *old);
+/*
+ * Where no region is opened for it: for blocks of which there are few. It is taken and found as others are, and not visited.
+ * expect_few_aside: before the first event; then the room for these is for 65,536.
+ */
+enum pointer_map_put pointer_map_put_aside(uint64_t addr, struct address_block block, struct address_block *old);
+void pointer_map_expect_few_aside(void);
 __attribute__((noinline)) bool pointer_map_take_slow(uint64_t addr, struct address_block *block);
 /* It stays in the map. False also for one that is elsewhere at this moment (M5). */
 bool pointer_map_find(uint64_t addr, struct address_block *block);
@@ -310,7 +316,7 @@ pointer_map_put(const void *pointer, struct address_block block, struct address_
 	return POINTER_MAP_STORED;
 }
 
-static inline bool
+static inline __attribute__((always_inline)) bool
 pointer_map_take(const void *pointer, struct address_block *block)
 {
 	uint64_t addr = (uint64_t)pointer;

@@ -34,10 +34,11 @@ TIMEOUT = 300
 # --- running ------------------------------------------------------------------------------------
 
 def plain_env(**more):
-    """The environment without anything of ours; hashes fixed so that two runs can be compared."""
+    """The environment without anything of ours; hashes fixed so that two runs can be compared. SAMPLE= of the suite is KMEMSHIM_SAMPLE."""
     env = {name: value for name, value in os.environ.items()
            if not name.startswith(("KMEMSHIM_", "LD_PRELOAD", "PYTEST_", "MAKE", "MFLAGS"))}
     env.update(PYTHONHASHSEED="0", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", LC_ALL="C.UTF-8")
+    env.update({"KMEMSHIM_SAMPLE": os.environ["SAMPLE"]} if "SAMPLE" in os.environ else {})
     env.update({name: str(value) for name, value in more.items()})
     return env
 

@@ -146,6 +146,22 @@ def test_with_mimalloc_each_is_recorded(out, version):
         assert 0.95 * wanted <= live_bytes(document, function, "heap") <= 1.1 * wanted + MIB, function
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_beside_a_sample_of_the_heap(out, version):
+    """KMEMSHIM_SAMPLE takes nothing away from the sample of small objects, which malloc serves."""
+    expected, document = record(out, interpreter_of(version), "ledger", KMEMSHIM_SAMPLE="512K")
+    check(expected, document)
+    assert document["heap_sample_bytes"] == 512 << 10
+
+
+@pytest.mark.parametrize("version", ["3.13", "3.13t"])
+def test_with_mimalloc_they_are_part_of_the_sample_of_the_heap(out, version):
+    expected, document = record(out, interpreter_of(version), "ledger", PYTHONMALLOC="mimalloc", KMEMSHIM_SAMPLE="64K")
+    assert DOMAIN not in document["totals"]
+    for function, wanted in expected.items():
+        assert estimates.is_right(live_bytes(document, function, "heap/sample"), 0.95 * wanted, 0.15 * wanted + MIB, 64 << 10), function
+
+
 @pytest.mark.parametrize("case", ["threads", "fork", "tracemalloc", "subinterpreters", "subinterpreters_with_locks"])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_same_in_special_cases(out, version, case):

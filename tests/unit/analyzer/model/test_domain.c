@@ -29,7 +29,8 @@ static const struct {
 	{ KMEM_DOMAIN_CUDA_GRAPH, "cuda/graph", { .kind = DOMAIN_GRAPH }, false, true },
 	{ KMEM_DOMAIN_LIBRARY, "library", { .kind = DOMAIN_LIBRARY }, false, false },
 	{ KMEM_DOMAIN_PYTHON_OBJECT, "python/object", { .kind = DOMAIN_PYTHON_OBJECT }, false, false },
-	{ KMEM_DOMAIN_PYTHON_OBJECT + 1, "tomorrow's", { .kind = DOMAIN_OTHER }, false, false },
+	{ KMEM_DOMAIN_HEAP_SAMPLE, "heap/sample", { .kind = DOMAIN_HEAP_SAMPLE }, false, false },
+	{ KMEM_DOMAIN_HEAP_SAMPLE + 1, "tomorrow's", { .kind = DOMAIN_OTHER }, false, false },
 	{ KMEM_DOMAINS_MAX, "", { .kind = DOMAIN_OTHER }, false, false },
 };
 

@@ -1,0 +1,95 @@
+/*
+ * heap_samples.c - which blocks of the heap are in the sample (see heap_samples.h)?
+ *
+ * Invariants, tested in tests/unit/shim/record/test_heap_samples.c and tests/preload/test_sample.py:
+ *   H1  a block of n bytes is drawn with 1 - exp(-n / mean), whatever the thread and whatever came before.
+ *   H2  the byte of a block that is in the map is not 0.
+ */
+#include "record/heap_samples.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/chance.h"
+
+size_t heap_samples_from;
+uint64_t heap_samples_bytes;
+__thread struct heap_sampler heap_sampler;
+_Alignas(64) _Atomic uint8_t heap_samples_filter[1u << HEAP_SAMPLES_FILTER_BITS];
+
+void
+heap_samples_start(uint64_t mean_bytes)
+{
+	heap_samples_bytes = mean_bytes;
+	heap_samples_from = mean_bytes < HEAP_SAMPLES_FROM_MAX ? mean_bytes : HEAP_SAMPLES_FROM_MAX;
+}
+
+void
+heap_samples_forked(void)
+{
+	heap_sampler = (struct heap_sampler){ 0 }; // else all children of this process would draw the same
+	if (heap_samples_from != 0)
+		memset((void *)heap_samples_filter, 0, sizeof(heap_samples_filter));
+}
+
+bool
+heap_samples_is_drawn(void)
+{
+	if (heap_sampler.is_held)
+		return true;
+	if (heap_sampler.random == 0) { // no draw: the thread's countdown begins now
+		int host_errno = errno;
+
+		heap_sampler.random = chance_seed(&heap_sampler);
+		errno = host_errno;
+		heap_sampler.countdown += chance_draw(&heap_sampler.random, (double)heap_samples_bytes);
+		if (heap_sampler.countdown >= 0)
+			return false;
+	}
+	heap_sampler.countdown = chance_draw(&heap_sampler.random, (double)heap_samples_bytes); // without memory
+	return true;
+}
+
+/* One that counts as many as it can says no more how many there are. */
+void
+heap_samples_count(const void *addr, int by)
+{
+	_Atomic uint8_t *byte = heap_samples_byte(addr);
+	uint8_t count = atomic_load_explicit(byte, memory_order_relaxed);
+
+	while ((count != 0 || by > 0) && count != UINT8_MAX &&
+	       !atomic_compare_exchange_weak_explicit(byte, &count, (uint8_t)(count + by), memory_order_relaxed,
+	                                              memory_order_relaxed))
+		continue;
+}
+
+bool
+heap_samples_hold(void)
+{
+	bool before = heap_sampler.is_held;
+
+	if (!before) {
+		heap_sampler.is_held = true;
+		heap_sampler.countdown -= INT64_MAX / 2;
+	}
+	return before;
+}
+
+void
+heap_samples_release(bool before)
+{
+	if (!before) {
+		heap_sampler.is_held = false;
+		heap_sampler.countdown += INT64_MAX / 2;
+	}
+}
+
+/* n / (1 - exp(-n / mean)), by the series of x / (1 - exp(-x)), x below 1: off by less than 1e-4. */
+uint64_t
+heap_samples_weight(uint64_t bytes)
+{
+	double mean = (double)heap_samples_bytes;
+	double x = (double)bytes / mean;
+
+	return (uint64_t)(mean * (1 + x / 2 + x * x / 12 - x * x * x * x / 720) + 0.5);
+}
