@@ -485,7 +485,10 @@ judge_process(struct model *model, const struct model_process *process)
 	}
 }
 
-/* What it held when this part of all that was allocated since it began had been. Below 0: there are too few points. */
+/*
+ * What it held when this part of all that was allocated since it began had been. Below 0: there are too few points, or too few in the rest,
+ * which one large block makes in a moment.
+ */
 static double
 held_after(const struct model_process *process, const uint64_t *held, double part)
 {
@@ -496,8 +499,12 @@ held_after(const struct model_process *process, const uint64_t *held, double par
 		first++;
 	double until = (double)process->points[last].volume_bytes;
 	double begin = (double)begin_of(process, first, process->points[last].volume_bytes);
+	double volume = begin + (until - begin) * part;
+	uint64_t later = SUM_OF(point, &process->points[first + 1], last - first,
+	                        (double)point->volume_bytes > volume && point->volume_bytes > point[-1].volume_bytes);
 
-	return last - first >= POINTS_MIN ? held_at(process, held, last, begin + (until - begin) * part) : -1;
+	return last - first >= POINTS_MIN && (double)later >= POINTS_MIN * (1 - part) ? held_at(process, held, last, volume)
+	                                                                              : -1;
 }
 
 /*

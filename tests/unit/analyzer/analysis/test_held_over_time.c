@@ -465,6 +465,20 @@ TEST(what_was_full_by_the_middle_and_is_at_work_is_no_leak)
 	assert_int_equal(class_of_flat(HELD_BYTES / 14, 1, false), MODEL_LEAK_LEAK);
 }
 
+/* It leaks for 16 rounds. As much as in all of them is allocated then, in so many points. */
+static bool
+is_flat_for(uint64_t count)
+{
+	make();
+	for (unsigned i = 1; i <= 16; i++)
+		add_point(i * STEP_BYTES, i * HELD_BYTES);
+	for (unsigned i = 1; i <= count; i++)
+		add_point(16 * STEP_BYTES + 16 * STEP_BYTES * i / count, 16 * HELD_BYTES);
+	add_end(32 * STEP_BYTES, 16 * HELD_BYTES);
+	hand.sites[0].quarters[3] = 1; // of the tick in which the large block came
+	return classified(MODEL_LEAK_LEAK) == MODEL_LEAK_STEADY;
+}
+
 static bool
 do_so_many_come(uint64_t latest)
 {
@@ -687,6 +701,7 @@ TEST(thresholds)
 		{ "left of old and new storage", is_enough_left, 44, 43 },
 		{ "KiB of a rise, of 8 MiB", is_rise, 512, 511 },
 		{ "blocks that came into a full cache", do_so_many_come, 16, 15 },
+		{ "points after the middle that tell that it is flat", is_flat_for, 4, 3 },
 		{ "what a full cache grows in a round", is_rise_small, 48505, 48506 },
 	};
 
