@@ -271,7 +271,8 @@ rank_run(struct finished_model finished, const struct ranking *ranking, const ch
 		ranked->lines[line].where = entries[i].site->where;
 		ranked->lines[line].domain = entries[i].site->domain;
 		ranked->lines[line].sample_bytes = model_sample_bytes(model, model->domains[entries[i].site->domain].id.kind);
-		if ((ranked->lines[line].tier & RANK_TIER_FEW) != 0 && ranked->lines[line].leak == MODEL_LEAK_LEAK)
+		if ((ranked->lines[line].tier & RANK_TIER_FEW) != 0 && ranked->lines[line].leak != MODEL_LEAK_NONE &&
+		    ranked->lines[line].leak != MODEL_LEAK_IMPORT)
 			ranked->lines[line].leak = MODEL_LEAK_TOO_SHORT;
 		ranked->lines[line].largest = entries[i].site;
 		ranked->lines[line].first_site = i;

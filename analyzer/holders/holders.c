@@ -413,6 +413,12 @@ static bool
 look_into(pid_t pid, const char *core, const struct model *model, uint64_t stop_ns, uint64_t top,
           struct holders *holders, struct fail *fail)
 {
+	if (model->heap_sample_bytes != 0)
+		return fail_set(
+			fail, EXIT_USAGE,
+			COMMAND ": of the heap a sample is recorded (KMEMSHIM_SAMPLE): a way to a block leads through others that "
+					"are not in it; run again without KMEMSHIM_SAMPLE");
+
 	struct text_pool *pool = text_pool_new();
 	struct process_modules modules;
 	struct thread_areas areas;

@@ -63,7 +63,8 @@ model_family_add(struct build *build, struct capture *capture, const struct doma
 		return;
 	for (size_t i = 0; i < sizeof(private_domains) / sizeof(private_domains[0]); i++)
 		process->inherited_bytes += capture_domain(capture, private_domains[i])->inherited_bytes;
-	process->inherited_heap_bytes = capture_domain(capture, KMEM_DOMAIN_HEAP)->inherited_bytes;
+	process->inherited_heap_bytes = capture_domain(capture, KMEM_DOMAIN_HEAP)->inherited_bytes +
+	                                capture_domain(capture, KMEM_DOMAIN_HEAP_SAMPLE)->inherited_bytes;
 	if (agrees(capture, "what it copied", COPY_OF(stored->figures_checksum), kmem_inherited_figures(stored))) {
 		process->copied_bytes = COPY_OF(stored->copied_bytes);
 		process->private_dirty_bytes = COPY_OF(stored->private_dirty_bytes);

@@ -428,7 +428,7 @@ sum_leaking(struct verdict_facts *facts, const struct ranked *live)
 	const struct model *model = facts->model;
 
 	EACH (line, live->lines, live->line_count) {
-		if (line->swept_bytes > facts->swept.swept_bytes &&
+		if (line->swept_bytes > facts->swept.swept_bytes && (line->tier & RANK_TIER_FEW) == 0 &&
 		    line->swept_bytes >= verdict_most_resident_of(facts->process) / SWEPT_PART)
 			facts->swept = *line;
 		if (line->leak != MODEL_LEAK_LEAK || !domain_is_host(model->domains[line->domain].id.kind) ||

@@ -24,22 +24,35 @@ next(uint64_t *state)
 	return x ^ x >> 31;
 }
 
-/* -ln(x / 2^64), x > 0. Without libm: x is m * 2^e, m near 1, and ln m = 2 artanh((m - 1) / (m + 1)). Off by less than 1e-7. */
-static double
+#define Q 56 // digits behind the point
+#define ONE (INT64_C(1) << Q)
+#define LN2 INT64_C(49946518145322873)      // ln 2
+#define ROOT UINT64_C(13043817825332782212) // the root of a half, in units of 2^-64
+
+static int64_t
+product(int64_t a, int64_t b)
+{
+	return (int64_t)((__int128)a * b >> Q);
+}
+
+/*
+ * -ln(x / 2^64), x > 0, in units of 2^-56. x is m * 2^-e, m from 0.5 to 1, and ln m = 2 artanh((m - r) / (m + r)) - ln 2 / 2 with r the root of
+ * a half. Off by less than 1e-7. No floating point: the program may have asked that it traps.
+ */
+static int64_t
 minus_log(uint64_t x)
 {
-	static const double ln2 = 0.69314718055994530942;
 	unsigned zeros = (unsigned)__builtin_clzll(x);
-	double m = (double)(x << zeros >> 11) * 0x1p-53; // 0.5 to 1
-	double s = (m - 0.70710678118654752440) / (m + 0.70710678118654752440);
-	double s2 = s * s;
-	double log_m = 2 * s * (1 + s2 * (1.0 / 3 + s2 * (1.0 / 5 + s2 * (1.0 / 7 + s2 / 9)))) - ln2 / 2;
+	uint64_t m = x << zeros;
+	int64_t s = (int64_t)(((__int128)m - ROOT) * ONE / ((__int128)m + ROOT));
+	int64_t s2 = product(s, s);
+	int64_t series = ONE + product(s2, ONE / 3 + product(s2, ONE / 5 + product(s2, ONE / 7 + s2 / 9)));
 
-	return zeros * ln2 - log_m;
+	return zeros * LN2 + LN2 / 2 - 2 * product(s, series);
 }
 
 int64_t
-chance_draw(uint64_t *state, double mean_bytes)
+chance_draw(uint64_t *state, uint64_t mean_bytes)
 {
-	return (int64_t)(minus_log(next(state) | 1) * mean_bytes);
+	return (int64_t)((__int128)minus_log(next(state) | 1) * mean_bytes >> Q);
 }

@@ -12,6 +12,6 @@
 uint64_t chance_seed(const void *own);
 
 /* How many bytes until the next draw: exponentially distributed with this mean. *state: of chance_seed(). */
-int64_t chance_draw(uint64_t *state, double mean_bytes);
+int64_t chance_draw(uint64_t *state, uint64_t mean_bytes);
 
 #endif

@@ -260,7 +260,7 @@ realloc_sampled(const void *hook_frame, void *old, size_t bytes)
 
 	if (!is_drawn && (old == NULL || is_unseen(old)))
 		return unseen(hook_frame, real_libc.realloc(old, bytes), bytes);
-	if (!tracker_is_on() || !reentry_guard_enter_at(REENTRY_GUARD_HOOK, (uintptr_t)hook_frame))
+	if (enter_slow((uintptr_t)hook_frame) != ENTRY_TRACKED)
 		return realloc_untracked(old, bytes);
 	struct live_block block = tracker_take(old);
 
@@ -559,10 +559,12 @@ hooks_new_ask(size_t bytes, uintptr_t second, uintptr_t third, hooks_new_ask_fun
 {
 	if (heap_samples_passes(bytes)) {
 		int64_t left = heap_sampler.countdown;
-		void *addr = real(bytes, second, third); // it may call malloc: that is the same request
+		void *addr;
 
+		heap_sampler.countdown = left + (int64_t)bytes; // it may call malloc: that is the same request
+		addr = real(bytes, second, third);
 		heap_sampler.countdown = left;
-		return addr;
+		return unseen(HERE, addr, bytes);
 	}
 	if (__builtin_expect(enter() != ENTRY_TRACKED, 0))
 		return real(bytes, second, third);

@@ -59,7 +59,8 @@ static __thread struct {
 	uint64_t random;   // state of the generator; 0 = this thread has not drawn yet
 	void *served;      // by malloc for the sample that is being made
 	bool is_trying;    // it is none: is_served_by_malloc()
-	bool was_held;     // heap_samples_hold()
+	bool is_holding;   // the sample of the heap: heap_samples_hold()
+	int64_t heap_left;
 } own __attribute__((tls_model("initial-exec")));
 
 /* The countdown has fallen below 0, by `bytes`. In a thread that has not drawn yet this is no draw: its countdown begins now. */
@@ -71,16 +72,32 @@ is_drawn(void)
 
 		own.random = chance_seed(&own);
 		errno = host_errno;
-		own.countdown += chance_draw(&own.random, (double)PYTHON_SAMPLES_BYTES);
+		own.countdown += chance_draw(&own.random, PYTHON_SAMPLES_BYTES);
 		if (own.countdown >= 0)
 			return false;
 	}
 	own.countdown = chance_draw(
-		&own.random, (double)PYTHON_SAMPLES_BYTES); // without memory: what is left of this request needs no second draw
+		&own.random, PYTHON_SAMPLES_BYTES); // without memory: what is left of this request needs no second draw
 	return true;
 }
 
 /* ---- samples ---- */
+
+/* The block of a sample is no part of the sample of the heap. Only the first request is that block. */
+static void
+hold(void)
+{
+	own.heap_left = heap_samples_hold();
+	own.is_holding = true;
+}
+
+static void
+let_go(void)
+{
+	if (own.is_holding)
+		heap_samples_release(own.heap_left);
+	own.is_holding = false;
+}
 
 void *
 hooks_python_sample_served(void *addr, size_t bytes)
@@ -90,6 +107,7 @@ hooks_python_sample_served(void *addr, size_t bytes)
 		return addr;
 	}
 	own.served = addr;
+	let_go();
 	if (own.is_trying)
 		reentry_guard_change(REENTRY_GUARD_OWN_WORK);
 	else
@@ -105,7 +123,8 @@ begin(void)
 	bool is_begun = tracker_is_on() && reentry_guard_enter_as(REENTRY_GUARD_SAMPLE);
 
 	own.served = NULL;
-	own.was_held = is_begun && heap_samples_hold();
+	if (is_begun)
+		hold();
 	errno = host_errno;
 	return is_begun;
 }
@@ -117,7 +136,7 @@ end(const void *hook_frame, unsigned domain, void *addr, size_t bytes)
 	int host_errno = errno;
 	uintptr_t head = (uintptr_t)addr - (uintptr_t)own.served;
 
-	heap_samples_release(own.was_held);
+	let_go();
 	if (reentry_guard_is(REENTRY_GUARD_SAMPLE)) {
 		reentry_guard_leave(); // nobody asked malloc
 	} else if (own.served != NULL && head > HEAD_BYTES_MAX) {
@@ -228,10 +247,10 @@ is_served_by_malloc(const struct python_allocator *allocator, size_t bytes)
 	own.is_trying = true;
 	reentry_guard_change(REENTRY_GUARD_SAMPLE);
 
-	bool was_held = heap_samples_hold();
+	hold();
 	void *addr = allocator->malloc(allocator->context, bytes);
 
-	heap_samples_release(was_held);
+	let_go();
 	own.is_trying = false;
 
 	bool is_served = addr != NULL && (uintptr_t)addr - (uintptr_t)own.served <= HEAD_BYTES_MAX;

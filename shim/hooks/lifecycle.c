@@ -296,6 +296,7 @@ after_fork_in_child(void)
 {
 	capture_file_growth_unlock();
 	range_map_unlock();
+	heap_samples_anew();
 	turn_forked(); // of operator new, which may be asked for before anything is recorded
 	if (!reentry_guard_is_outside())
 		capture_file_privatize(); // forked by a signal handler that interrupted a hook, which will go on here

@@ -12,17 +12,20 @@
 #include "base/reentry_guard.h"
 #include "capture/capture_file.h"
 #include "kmem_format.h"
+#include "record/heap_samples.h"
 #include "tables/pointer_map.h"
 
 /* Another preloaded library may come before us and call ours for each request. */
 static bool
 front_comes_to_us(void)
 {
+	int64_t left = heap_samples_hold();
 	void *block = real_libc_front.malloc(1);
 	struct address_block seen;
 	struct address_block old;
 	bool is_known = false;
 
+	heap_samples_release(left);
 	if (block != NULL && reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK)) {
 		is_known = pointer_map_take(block, &seen);
 		if (is_known)

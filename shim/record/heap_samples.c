@@ -25,9 +25,22 @@ heap_samples_start(uint64_t mean_bytes)
 }
 
 void
+heap_samples_anew(void)
+{
+	heap_sampler = (struct heap_sampler){ 0 };
+}
+
+void
+heap_samples_hook_left(void)
+{
+	if (heap_sampler.countdown < HEAP_SAMPLES_HELD)
+		heap_samples_anew();
+}
+
+void
 heap_samples_forked(void)
 {
-	heap_sampler = (struct heap_sampler){ 0 }; // else all children of this process would draw the same
+	heap_samples_anew();
 	if (heap_samples_from != 0)
 		memset((void *)heap_samples_filter, 0, sizeof(heap_samples_filter));
 }
@@ -35,18 +48,18 @@ heap_samples_forked(void)
 bool
 heap_samples_is_drawn(void)
 {
-	if (heap_sampler.is_held)
+	if (heap_sampler.countdown < HEAP_SAMPLES_HELD)
 		return true;
 	if (heap_sampler.random == 0) { // no draw: the thread's countdown begins now
 		int host_errno = errno;
 
 		heap_sampler.random = chance_seed(&heap_sampler);
 		errno = host_errno;
-		heap_sampler.countdown += chance_draw(&heap_sampler.random, (double)heap_samples_bytes);
+		heap_sampler.countdown += chance_draw(&heap_sampler.random, heap_samples_bytes);
 		if (heap_sampler.countdown >= 0)
 			return false;
 	}
-	heap_sampler.countdown = chance_draw(&heap_sampler.random, (double)heap_samples_bytes); // without memory
+	heap_sampler.countdown = chance_draw(&heap_sampler.random, heap_samples_bytes); // without memory
 	return true;
 }
 
@@ -63,33 +76,11 @@ heap_samples_count(const void *addr, int by)
 		continue;
 }
 
-bool
-heap_samples_hold(void)
-{
-	bool before = heap_sampler.is_held;
-
-	if (!before) {
-		heap_sampler.is_held = true;
-		heap_sampler.countdown -= INT64_MAX / 2;
-	}
-	return before;
-}
-
-void
-heap_samples_release(bool before)
-{
-	if (!before) {
-		heap_sampler.is_held = false;
-		heap_sampler.countdown += INT64_MAX / 2;
-	}
-}
-
-/* n / (1 - exp(-n / mean)), by the series of x / (1 - exp(-x)), x below 1: off by less than 1e-4. */
+/* n / (1 - exp(-n / mean)), by the series of x / (1 - exp(-x)), x up to 1: off by less than 1e-4. No floating point: it may trap. */
 uint64_t
 heap_samples_weight(uint64_t bytes)
 {
-	double mean = (double)heap_samples_bytes;
-	double x = (double)bytes / mean;
+	uint64_t square = bytes * bytes / heap_samples_bytes; // of x, times the mean; at most a MiB
 
-	return (uint64_t)(mean * (1 + x / 2 + x * x / 12 - x * x * x * x / 720) + 0.5);
+	return heap_samples_bytes + (bytes + square / 6) / 2 - square * square / heap_samples_bytes / 720;
 }

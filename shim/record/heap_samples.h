@@ -26,10 +26,10 @@ extern size_t heap_samples_from __attribute__((visibility("hidden")));
 extern uint64_t heap_samples_bytes;
 
 struct heap_sampler {
-	int64_t countdown; // bytes until the next draw
+	int64_t countdown; // bytes until the next draw; below HEAP_SAMPLES_HELD: none passes, and none is drawn
 	uint64_t random;   // 0 = this thread has not drawn yet
-	bool is_held;
 };
+#define HEAP_SAMPLES_HELD (INT64_MIN / 4)
 extern __thread struct heap_sampler heap_sampler __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* How many recorded blocks begin in addresses that share the byte; 255 = and more. relaxed: who releases an address got it from who put it. */
@@ -37,6 +37,8 @@ extern _Atomic uint8_t heap_samples_filter[1u << HEAP_SAMPLES_FILTER_BITS] __att
 
 void heap_samples_start(uint64_t mean_bytes); // when recording has started; 0: every block is recorded
 void heap_samples_forked(void);               // forked child: one thread
+void heap_samples_anew(void);                 // this thread: else all children of a process would draw the same
+void heap_samples_hook_left(void);            // by a jump, perhaps while it held
 
 /* The countdown has fallen below 0: is this request drawn? Keeps errno. */
 bool heap_samples_is_drawn(void) __attribute__((noinline, cold));
@@ -82,10 +84,22 @@ heap_samples_forget(const void *addr)
 
 /*
  * Until the release all requests of this thread are recorded as if there were no sample (which a hook inside the guard then does not).
- * Returns what the release is to be given.
+ * Returns what the release is to be given. One store each: a signal handler sees the one or the other.
  */
-bool heap_samples_hold(void);
-void heap_samples_release(bool before);
+static inline int64_t
+heap_samples_hold(void)
+{
+	int64_t before = heap_sampler.countdown;
+
+	*(volatile int64_t *)&heap_sampler.countdown = INT64_MIN / 2;
+	return before;
+}
+
+static inline void
+heap_samples_release(int64_t before)
+{
+	*(volatile int64_t *)&heap_sampler.countdown = before;
+}
 
 /* What a block of so many bytes, fewer than heap_samples_from, stands for. */
 uint64_t heap_samples_weight(uint64_t bytes);

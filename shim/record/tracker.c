@@ -262,8 +262,12 @@ map_block(struct thread_slot *slot, void *addr, struct address_block block)
 	if (slot != NULL && (slot->map_bits & POINTER_MAP_WATCHED) != 0)
 		block.generation |= POINTER_MAP_WATCH;
 	heap_samples_note(addr);
-	switch (is_heap_sample(block) ? pointer_map_put_aside((uint64_t)addr, block, &old)
-	                              : pointer_map_put(addr, block, &old)) {
+	enum pointer_map_put put = is_heap_sample(block) ? pointer_map_put_aside((uint64_t)addr, block, &old)
+	                                                 : POINTER_MAP_FULL;
+
+	if (put == POINTER_MAP_FULL)
+		put = pointer_map_put(addr, block, &old);
+	switch (put) {
 	case POINTER_MAP_STORED:
 		break;
 	case POINTER_MAP_REPLACED:
@@ -294,7 +298,7 @@ sampled(const void *hook_frame, unsigned domain, uint8_t object_bit, void *addr,
 	struct weight weight = weight_of(domain, bytes);
 	int host_errno = errno;
 
-	if (is_teardown(bytes))
+	if (is_teardown(weight.bytes))
 		return;
 	if (domain == KMEM_DOMAIN_PYTHON_OBJECT)
 		atomic_store_explicit(&header->python_sample_bytes, kmem_twice((uint32_t)PYTHON_SAMPLES_BYTES),
@@ -680,6 +684,7 @@ tracker_hook_left(void)
 {
 	turn_left();
 	thread_slot_left();
+	heap_samples_hook_left();
 	lose_event(0);
 }
 

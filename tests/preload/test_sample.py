@@ -1,4 +1,6 @@
 """KMEMSHIM_SAMPLE: of the heap a sample is recorded. Estimates are right within their error, large blocks exact, and nothing is lost."""
+import subprocess
+
 import pytest
 
 import estimates
@@ -84,3 +86,28 @@ def test_a_line_of_few_samples_is_not_named(out, tmp_path):
     text = harness.kmemshim("report", out).stdout
     verdict = text[:text.index("Held at the peak")]
     assert "few.py:1" not in verdict.replace("few.py (pid", "") and "few.py:1" in text
+
+
+def test_holders_are_not_looked_for(out, tmp_path):
+    """A way to a block leads through blocks that are not in the sample: none is better than a wrong one."""
+    waits = tmp_path / "waits.py"
+    waits.write_text("import sys\nkept = [bytearray(3000) for i in range(20000)]\nprint('ready', flush=True)\nsys.stdin.readline()\n")
+    with subprocess.Popen(["/usr/bin/python3", waits], env=harness.shim_env(out, KMEMSHIM_SAMPLE="512K"), stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as program:
+        assert program.stdout.readline() == b"ready\n"
+        done = harness.kmemshim("holders", program.pid)
+        program.stdin.close()
+    assert done.returncode == 2 and "run again without KMEMSHIM_SAMPLE" in done.stderr
+
+
+def test_a_library_that_forwards_to_us_hides_no_heap(out, tmp_path):
+    source = tmp_path / "forwards.c"
+    source.write_text("""#include <dlfcn.h>
+#include <stddef.h>
+void *malloc(size_t bytes) { static void *(*next)(size_t); if (next == NULL) next = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc"); return next(bytes); }
+""")
+    library = harness.compile_c(source, tmp_path / "forwards.so", "-shared", "-fPIC", "-ldl")
+    env = harness.shim_env(out, KMEMSHIM_SAMPLE="512K", LD_PRELOAD=f"{library}:{harness.SHIM}")
+    assert harness.run(["/usr/bin/python3", "-c", "kept = [bytearray(3000) for i in range(2000)]"], env=env).returncode == 0
+    notes = [note for process in harness.report("report", out)["processes"] for note in process["notes"]]
+    assert not [note for note in notes if "comes before" in note]
