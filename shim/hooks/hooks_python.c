@@ -471,11 +471,13 @@ hooks_python_arrived(void)
 		atomic_store_explicit(&has_ended, false, memory_order_relaxed);
 	if (is_due)
 		mark_arenas(); // of an interpreter that came late, or once more
-	if (state == NOT_SETTLED)
+	if (state == NOT_SETTLED) {
 		settle();
-	else if (is_due && state == INSTALLED)
+		heap_samples_start(settings.sample_bytes); // now that the objects' allocators are known
+	} else if (is_due && state == INSTALLED) {
 		look_again();
-	else if (is_due && state == SAMPLED)
+	} else if (is_due && state == SAMPLED) {
 		look_at_samples();
+	}
 	turn_give(&looking);
 }

@@ -464,7 +464,8 @@ lifecycle_wake(void)
 	errno = host_errno;
 	if (is_on && settings.sample_bytes != 0) {
 		pointer_map_expect_few_aside();
-		heap_samples_start(settings.sample_bytes);
+		if (!python_frames_available())
+			heap_samples_start(settings.sample_bytes);
 		atomic_store_explicit(&capture_file_header()->heap_sample_bytes, kmem_twice((uint32_t)settings.sample_bytes),
 		                      memory_order_relaxed);
 	}

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/settings.h"
+
 #define HEAP_SAMPLES_FROM_MAX (UINT64_C(1) << 20)
 #define HEAP_SAMPLES_FILTER_BITS 17
 #define HEAP_SAMPLES_UNIT_LOG2 5 // addresses closer than that share a byte
@@ -35,10 +37,14 @@ extern __thread struct heap_sampler heap_sampler __attribute__((tls_model("initi
 /* How many recorded blocks begin in addresses that share the byte; 255 = and more. relaxed: who releases an address got it from who put it. */
 extern _Atomic uint8_t heap_samples_filter[1u << HEAP_SAMPLES_FILTER_BITS] __attribute__((visibility("hidden")));
 
-void heap_samples_start(uint64_t mean_bytes); // when recording has started; 0: every block is recorded
-void heap_samples_forked(void);               // forked child: one thread
-void heap_samples_anew(void);                 // this thread: else all children of a process would draw the same
-void heap_samples_hook_left(void);            // by a jump, perhaps while it held
+/*
+ * When recording has started; 0: every block is recorded. Of a process with an interpreter only when its allocators are known, which is at
+ * the first stack with frames of Python: until then each block is recorded, and counted in the filter.
+ */
+void heap_samples_start(uint64_t mean_bytes);
+void heap_samples_forked(void);    // forked child: one thread
+void heap_samples_anew(void);      // this thread: else all children of a process would draw the same
+void heap_samples_hook_left(void); // by a jump, perhaps while it held
 
 /* The countdown has fallen below 0: is this request drawn? Keeps errno. */
 bool heap_samples_is_drawn(void) __attribute__((noinline, cold));
@@ -71,14 +77,14 @@ void heap_samples_count(const void *addr, int by) __attribute__((noinline, cold)
 static inline void
 heap_samples_note(const void *addr)
 {
-	if (__builtin_expect(heap_samples_from != 0, 0))
+	if (__builtin_expect(settings.sample_bytes != 0, 0))
 		heap_samples_count(addr, 1);
 }
 
 static inline void
 heap_samples_forget(const void *addr)
 {
-	if (__builtin_expect(heap_samples_from != 0, 0))
+	if (__builtin_expect(settings.sample_bytes != 0, 0))
 		heap_samples_count(addr, -1);
 }
 

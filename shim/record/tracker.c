@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/effort.h"
+#include "base/settings.h"
 #include "base/turn.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
@@ -259,7 +260,8 @@ map_block(struct thread_slot *slot, void *addr, struct address_block block)
 {
 	struct address_block old;
 
-	if (slot != NULL && (slot->map_bits & POINTER_MAP_WATCHED) != 0)
+	/* No block of a sample goes the fast way, where the filter is not asked: nor one of before the sample began. */
+	if (settings.sample_bytes != 0 || (slot != NULL && (slot->map_bits & POINTER_MAP_WATCHED) != 0))
 		block.generation |= POINTER_MAP_WATCH;
 	heap_samples_note(addr);
 	enum pointer_map_put put = is_heap_sample(block) ? pointer_map_put_aside((uint64_t)addr, block, &old)
@@ -483,7 +485,7 @@ is_releaser_wanted(bool is_watched, struct live_block block)
 void
 tracker_freed(const void *hook_frame, void *addr)
 {
-	bool is_watched = pointer_map_is_watched(addr);
+	bool is_watched = settings.sample_bytes == 0 && pointer_map_is_watched(addr);
 	struct live_block block = tracker_take(addr);
 	struct thread_slot *slot = thread_slot_current;
 
