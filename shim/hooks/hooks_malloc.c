@@ -262,10 +262,8 @@ realloc_sampled(const void *hook_frame, void *old, size_t bytes)
 		return unseen(hook_frame, real_libc.realloc(old, bytes), bytes);
 	if (enter_slow((uintptr_t)hook_frame) != ENTRY_TRACKED)
 		return realloc_untracked(old, bytes);
-	struct live_block block = tracker_take(old);
+	struct live_block block = tracker_take_sampled(old);
 
-	if (block.site != 0)
-		heap_samples_forget(old);
 	if (!tracker_attempt(KMEM_DOMAIN_HEAP, bytes, bytes_reused(block, bytes))) {
 		tracker_put_back(block);
 		return refuse(hook_frame, bytes);

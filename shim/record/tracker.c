@@ -457,6 +457,16 @@ tracker_take(void *addr)
 	return (struct live_block){ addr, block.bytes, block.site, block.generation };
 }
 
+struct live_block
+tracker_take_sampled(void *addr)
+{
+	struct address_block block = { 0 };
+
+	if (pointer_map_take(addr, &block))
+		heap_samples_forget(addr);
+	return (struct live_block){ addr, block.bytes, block.site, block.generation };
+}
+
 static struct address_block
 block_of(struct live_block block)
 {

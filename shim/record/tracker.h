@@ -55,10 +55,11 @@ bool tracker_freed_fast(void *addr);
 void tracker_freed(const void *hook_frame, void *addr);
 // after tracker_freed(): tracker_look_after_release() is wanted, after the real free
 bool tracker_has_fallen(void);
-void tracker_look_after_release(void);          // keeps errno
-void tracker_released(struct live_block block); // one that was taken out of the live map
-struct live_block tracker_take(void *addr);     // before the real realloc
-void tracker_put_back(struct live_block block); // the real realloc failed
+void tracker_look_after_release(void);              // keeps errno
+void tracker_released(struct live_block block);     // one that was taken out of the live map
+struct live_block tracker_take(void *addr);         // before the real realloc
+struct live_block tracker_take_sampled(void *addr); // the same where a sample is recorded: most blocks are not known
+void tracker_put_back(struct live_block block);     // the real realloc failed
 void tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes);
 /* The same where a sample of the heap is recorded. is_drawn: the new block is in it, or as large as those that are recorded each. */
 void tracker_resized_sampled(const void *hook_frame, struct live_block old, void *addr, size_t bytes, bool is_drawn);

@@ -316,7 +316,7 @@ pointer_map_put(const void *pointer, struct address_block block, struct address_
 	return POINTER_MAP_STORED;
 }
 
-static inline __attribute__((always_inline)) bool
+static inline bool
 pointer_map_take(const void *pointer, struct address_block *block)
 {
 	uint64_t addr = (uint64_t)pointer;
