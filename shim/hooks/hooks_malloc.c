@@ -285,7 +285,7 @@ realloc_sampled(const void *hook_frame, void *old, size_t bytes)
 static inline __attribute__((always_inline)) void *
 resize(void *old, size_t bytes)
 {
-	if (__builtin_expect(heap_samples_from != 0, 0))
+	if (__builtin_expect(heap_samples_limit() != 0, 0))
 		return realloc_sampled(HERE, old, bytes);
 	enum entry entry = enter();
 

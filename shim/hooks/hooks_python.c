@@ -185,7 +185,7 @@ object_realloc(void *context, void *old, size_t bytes)
 
 	if ((!is_seen && (old == NULL || heap_samples_is_unseen(old))) || !enter())
 		return layer->inner.realloc(layer->inner.context, old, bytes);
-	if (old != NULL && !take(old, &block) && heap_samples_from == 0) {
+	if (old != NULL && !take(old, &block) && heap_samples_limit() == 0) {
 		reentry_guard_leave();
 		return layer->inner.realloc(layer->inner.context, old, bytes);
 	}

@@ -12,16 +12,15 @@
 
 #include "base/chance.h"
 
-size_t heap_samples_from;
-uint64_t heap_samples_bytes;
+_Atomic size_t heap_samples_from;
 __thread struct heap_sampler heap_sampler;
 _Alignas(64) _Atomic uint8_t heap_samples_filter[1u << HEAP_SAMPLES_FILTER_BITS];
 
 void
 heap_samples_start(uint64_t mean_bytes)
 {
-	heap_samples_bytes = mean_bytes;
-	heap_samples_from = mean_bytes < HEAP_SAMPLES_FROM_MAX ? mean_bytes : HEAP_SAMPLES_FROM_MAX;
+	atomic_store_explicit(&heap_samples_from, mean_bytes < HEAP_SAMPLES_FROM_MAX ? mean_bytes : HEAP_SAMPLES_FROM_MAX,
+	                      memory_order_relaxed);
 }
 
 void
@@ -41,7 +40,7 @@ void
 heap_samples_forked(void)
 {
 	heap_samples_anew();
-	if (heap_samples_from != 0)
+	if (settings.sample_bytes != 0)
 		memset((void *)heap_samples_filter, 0, sizeof(heap_samples_filter));
 }
 
@@ -55,11 +54,11 @@ heap_samples_is_drawn(void)
 
 		heap_sampler.random = chance_seed(&heap_sampler);
 		errno = host_errno;
-		heap_sampler.countdown += chance_draw(&heap_sampler.random, heap_samples_bytes);
+		heap_sampler.countdown += chance_draw(&heap_sampler.random, settings.sample_bytes);
 		if (heap_sampler.countdown >= 0)
 			return false;
 	}
-	heap_sampler.countdown = chance_draw(&heap_sampler.random, heap_samples_bytes); // without memory
+	heap_sampler.countdown = chance_draw(&heap_sampler.random, settings.sample_bytes); // without memory
 	return true;
 }
 
@@ -80,7 +79,7 @@ heap_samples_count(const void *addr, int by)
 uint64_t
 heap_samples_weight(uint64_t bytes)
 {
-	uint64_t square = bytes * bytes / heap_samples_bytes; // of x, times the mean; at most a MiB
+	uint64_t square = bytes * bytes / settings.sample_bytes; // of x, times the mean; at most a MiB
 
-	return heap_samples_bytes + (bytes + square / 6) / 2 - square * square / heap_samples_bytes / 720;
+	return settings.sample_bytes + (bytes + square / 6) / 2 - square * square / settings.sample_bytes / 720;
 }

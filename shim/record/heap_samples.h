@@ -1,8 +1,8 @@
 /*
  * heap_samples.h - KMEMSHIM_SAMPLE: which blocks of the heap are in the sample, and how much does each stand for?
  *
- * Each byte that is asked for is drawn with the same probability, one in heap_samples_bytes on average. So a block of n bytes is in the
- * sample with p = 1 - exp(-n / heap_samples_bytes), and stands for n / p bytes: heap_samples_weight(). Blocks of heap_samples_from bytes and
+ * Each byte that is asked for is drawn with the same probability, one in settings.sample_bytes on average. So a block of n bytes is in the
+ * sample with p = 1 - exp(-n / settings.sample_bytes), and stands for n / p bytes: heap_samples_weight(). Blocks of heap_samples_from bytes and
  * more are recorded each, as they are. All others are served without a look: a subtraction in the thread, and one byte of a table at
  * their release.
  *
@@ -23,9 +23,17 @@
 #define HEAP_SAMPLES_FILTER_BITS 17
 #define HEAP_SAMPLES_UNIT_LOG2 5 // addresses closer than that share a byte
 
-/* Both are constant from heap_samples_start() on; 0 before, and where every block is recorded. */
-extern size_t heap_samples_from __attribute__((visibility("hidden")));
-extern uint64_t heap_samples_bytes;
+/*
+ * Set once, by heap_samples_start(); 0 before, and where every block is recorded. relaxed: a thread that is between its question and its
+ * books just then books one block as a sample that was none.
+ */
+extern _Atomic size_t heap_samples_from __attribute__((visibility("hidden")));
+
+static inline size_t
+heap_samples_limit(void)
+{
+	return atomic_load_explicit(&heap_samples_from, memory_order_relaxed);
+}
 
 struct heap_sampler {
 	int64_t countdown; // bytes until the next draw; below HEAP_SAMPLES_HELD: none passes, and none is drawn
@@ -53,7 +61,7 @@ bool heap_samples_is_drawn(void) __attribute__((noinline, cold));
 static inline __attribute__((always_inline)) bool
 heap_samples_passes(size_t bytes)
 {
-	return __builtin_expect(bytes < heap_samples_from, 0) &&
+	return __builtin_expect(bytes < heap_samples_limit(), 0) &&
 	       (__builtin_expect((heap_sampler.countdown -= (int64_t)bytes) >= 0, 1) || !heap_samples_is_drawn());
 }
 
@@ -67,7 +75,7 @@ heap_samples_byte(const void *addr)
 static inline __attribute__((always_inline)) bool
 heap_samples_is_unseen(const void *addr)
 {
-	return __builtin_expect(heap_samples_from != 0, 0) &&
+	return __builtin_expect(heap_samples_limit() != 0, 0) &&
 	       __builtin_expect(atomic_load_explicit(heap_samples_byte(addr), memory_order_relaxed) == 0, 1);
 }
 

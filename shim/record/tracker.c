@@ -251,7 +251,7 @@ net_change(struct thread_slot *slot, unsigned domain, uint64_t old_bytes, uint64
 static inline bool
 is_heap_sample(struct address_block block)
 {
-	return block.bytes < heap_samples_from && block.site != 0 &&
+	return block.bytes < heap_samples_limit() && block.site != 0 &&
 	       site_table_at(block.site)->domain == KMEM_DOMAIN_HEAP_SAMPLE;
 }
 
@@ -326,7 +326,7 @@ tracker_allocated_slow(const void *hook_frame, uint8_t object_bit, void *addr, u
 {
 	int host_errno = errno;
 
-	if (bytes < heap_samples_from) {
+	if (bytes < heap_samples_limit()) {
 		sampled(hook_frame, KMEM_DOMAIN_HEAP_SAMPLE, object_bit, addr, bytes);
 		return;
 	}
@@ -451,7 +451,7 @@ tracker_take(void *addr)
 {
 	struct address_block block = { 0 };
 
-	if (addr != NULL && !pointer_map_take(addr, &block) && heap_samples_from == 0 && !is_teardown(0))
+	if (addr != NULL && !pointer_map_take(addr, &block) && heap_samples_limit() == 0 && !is_teardown(0))
 		capture_file_lost(
 			capture_file_header()->identity.is_forked != 0 ? KMEM_LOST_INHERITED_FREES : KMEM_LOST_UNKNOWN_FREES, 1);
 	return (struct live_block){ addr, block.bytes, block.site, block.generation };
@@ -489,7 +489,7 @@ is_releaser_wanted(bool is_watched, struct live_block block)
 {
 	return block.site != 0 &&
 	       (is_watched || block.bytes >= POINTER_MAP_LARGE_BYTES ||
-	        (heap_samples_from == 0 && site_table_at(block.site)->domain == KMEM_DOMAIN_PYTHON_OBJECT));
+	        (heap_samples_limit() == 0 && site_table_at(block.site)->domain == KMEM_DOMAIN_PYTHON_OBJECT));
 }
 
 void
@@ -537,7 +537,7 @@ tracker_resized_slow(const void *hook_frame, uint8_t object_bit, struct live_blo
 {
 	struct thread_slot *slot = thread_slot_here();
 
-	if (addr == NULL || old.site == 0 || bytes < heap_samples_from ||
+	if (addr == NULL || old.site == 0 || bytes < heap_samples_limit() ||
 	    site_table_at(old.site)->domain != KMEM_DOMAIN_HEAP) {
 		if (old.site != 0)
 			released(slot, block_of(old), true);

@@ -61,7 +61,7 @@ TEST(a_block_stands_for_its_bytes_over_its_probability)
 		assert_true((off < 0 ? -off : off) <= (double)MEAN * 1e-4 + 1);
 	}
 	heap_samples_start(UINT64_C(64) << 20);
-	assert_int_equal(heap_samples_from, UINT64_C(1) << 20);
+	assert_int_equal(heap_samples_limit(), UINT64_C(1) << 20);
 	stop_sampling(NULL);
 }
 
@@ -81,7 +81,7 @@ TEST_WITH(estimates_of_all_sizes_are_unbiased, start_sampling, stop_sampling)
 			off += heap_samples_passes(sizes[i]) ? 0 : weight;
 		assert_true(off * off < 36 * weight * weight * ((double)count * p * (1 - p) + 1));
 	}
-	assert_false(heap_samples_passes(heap_samples_from)); // each one of these is recorded
+	assert_false(heap_samples_passes(heap_samples_limit())); // each one of these is recorded
 }
 
 TEST_WITH(a_thread_begins_with_no_draw_and_keeps_errno, start_sampling, stop_sampling)
